@@ -26,11 +26,11 @@ STANDS_ON = {
     "origins": set(),
     "editors": set(),
     "settings": {"editors", "errors"},
-    "objects": {"errors"},
-    "engine": {"errors", "objects"},
-    "files": {"errors"},
     "processes": {"errors"},
-    "indexing": {"engine", "files", "processes"},
+    "objects": {"processes"},
+    "engine": {"objects"},
+    "files": {"errors"},
+    "indexing": {"engine", "files"},
     "codebase": {"foreign", "indexing", "protocol"},
     "documents": {"indexing", "checks", "protocol"},
     "notes": {"indexing", "checks", "protocol"},
@@ -203,7 +203,7 @@ BROAD_EXCEPTS = {
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines
     "engine/store/faults.py": 1,
     "objects/store.py": 1,  # the error of one of many jobs, raised as it is
-    "objects/apart.py": 1,  # raised where the result is asked for
+    "processes/detached.py": 1,  # raised where the result is asked for
     # Who waits for a change is told, and the next one is served; what has begun is undone.
     "notes/store/writer.py": 4,
     "notes/store/disk.py": 3,

@@ -4,17 +4,15 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import anyio
 import pytest
-from waiting import PATIENCE_SECONDS, eventually
+from waiting import eventually
 
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects import folder
-from vector_index_mcp.objects.apart import AbandonedError, Apart
 from vector_index_mcp.objects.folder import FolderObjects
 
 pytestmark = [
@@ -123,61 +121,6 @@ async def test_what_a_killed_job_left_unfinished_goes_after_a_day_and_nothing_el
     assert left == {young, other, "whole"}
 
 
-async def test_work_that_nobody_waits_for_stops_at_its_next_step():
-    begun, stopped = threading.Event(), threading.Event()
-
-    def endless(work):
-        try:
-            while True:
-                work.step()
-                begun.set()
-        except AbandonedError:
-            stopped.set()
-            raise
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Apart(1).run, endless, 60.0)
-        await eventually(begun.is_set)
-        tasks.cancel_scope.cancel()
-    assert stopped.is_set()
-
-
-async def test_work_that_gets_on_may_take_as_long_as_it_likes():
-    gate = threading.Semaphore(0)
-
-    def slow(work):
-        for _ in range(6):
-            assert gate.acquire(timeout=PATIENCE_SECONDS)
-            work.step()
-        return "done"
-
-    async def let_it():
-        for _ in range(6):
-            await anyio.sleep(0.1)
-            gate.release()
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(let_it)
-        assert await Apart(1).run(slow, 0.3) == "done"
-
-
-@pytest.mark.slow
-async def test_no_more_threads_hang_than_may():
-    gate, apart, begun = threading.Event(), Apart(2), []
-
-    def hang(work):
-        begun.append(work)
-        gate.wait()
-
-    for _ in range(5):
-        with pytest.raises(TimeoutError):
-            await apart.run(hang, 0.1)
-    assert len(begun) == 2
-    gate.set()
-    await eventually(lambda: not any(work.is_stuck for work in begun))
-    assert await apart.run(lambda work: "goes on", 0.1) == "goes on"
-
-
 @pytest.mark.slow
 async def test_a_drive_that_hangs_is_an_error_in_time(drive, tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "_SECONDS", 0.3)
@@ -207,7 +150,7 @@ async def test_what_was_begun_on_a_drive_that_hung_is_not_done_later(drive, monk
     with pytest.raises(StorageError):
         await objects.put("a/b", b"2")
     drive.go_on()
-    await eventually(lambda: not any(each.is_stuck for each in objects._apart._left))
+    await eventually(lambda: not objects._threads.is_busy)
     assert [(path.name, path.read_bytes()) for path in (drive.behind / "a").iterdir()] == [
         ("b", b"1")
     ]

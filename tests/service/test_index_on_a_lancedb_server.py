@@ -121,3 +121,14 @@ async def test_a_change_is_followed(server, project):
             return "c.py" in {hit["file_path"] for hit in results}
 
         await eventually(is_found)
+
+
+async def test_rows_are_not_counted_for_a_filter(server, project):
+    served, host = server
+    async with serving(codebase_at(host, project)) as client:
+        await settled(client, with_vectors=False)
+        asked = len(served.asked)
+        await call(client, "search_index", query="apple", language="python")
+        asked = served.asked[asked:]
+    assert any("query" in path for path in asked)
+    assert not any("count_rows" in path for path in asked)

@@ -15,7 +15,7 @@ from vector_index_mcp.engine.store.index import Manifest, discard
 from vector_index_mcp.engine.types import UnembeddedChunk
 from vector_index_mcp.errors import ModelNotFoundError, StorageError, WorkerDiedError
 from vector_index_mcp.files.scan import Changes
-from vector_index_mcp.indexing import vectors
+from vector_index_mcp.indexing import indexer, vectors
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import Ledger
@@ -176,7 +176,7 @@ async def test_a_walk_does_not_take_a_commit_under_way_for_that_of_another_progr
             await store._tables.chunks.delete("document_id = 'none'")  # seen before it is noted
             run = await codebase.index.trigger(force_reindex=False)
             await eventually(lambda: run.files_seen or run.error)
-            store._left = store._versions()
+            await store._newest.note()
         await run.finished.wait()
         assert run.error is None
         assert codebase.index.indexer.live is live
@@ -248,3 +248,26 @@ async def test_a_text_that_kills_every_worker_is_given_up(tmp_path):
     assert (await cached.vectors_of(model, texts, lambda: True)).keys() == {"cd"}
     assert embedder.calls == calls
     cache.close()
+
+
+async def test_vectors_are_made_although_the_text_they_waited_for_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(indexer, "FILES_PER_BATCH", 2)
+    root, outside = write(tmp_path / "project", {"one.py": "apple = 1\n"}), tmp_path / "outside"
+    write(outside, {f"m{n}.py": f"def name_{n}(): pass\n" for n in range(3)})
+    codebase = codebase_of(root, FakeEmbedder(), quiet_seconds=0.0, longest_seconds=0.0)
+    async with codebase.running():
+        await converged(codebase)
+        commit = codebase.index.pipeline.commit
+
+        async def commit_and_lose_the_rest(store, ledger, model, batch):
+            outcome = await commit(store, ledger, model, batch)
+            if "new/m0.py" in batch.known:
+                (root / "new/m2.py").unlink()
+                codebase.index.indexer.queue.touch(["new/m2.py"])
+            return outcome
+
+        codebase.index.pipeline.commit = commit_and_lose_the_rest
+        outside.rename(root / "new")
+        await eventually(lambda: codebase.index.ledger.get("new/m0.py"))
+        await converged(codebase)
+        assert codebase.index.ledger.get("new/m2.py") is None

@@ -1,23 +1,16 @@
 """The answer of a search, and the note in it that says why something may be missing."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
 from vector_index_mcp.engine.types import Hit
-from vector_index_mcp.files import read
-from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
-from vector_index_mcp.indexing.looks import Looks
-from vector_index_mcp.indexing.outlook import View
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.service import LiveIndex
+from vector_index_mcp.indexing.settled import note_settled
 from vector_index_mcp.indexing.state import State
-
-_MOST_LOOKED_AT = 20  # waiting paths that are compared with the disk, which takes 0.3 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,52 +59,22 @@ class Backlog:
     """Why changes are not noticed at once; empty if they are."""
 
 
-def backlog_of(index: LiveIndex) -> Backlog:
+async def backlog_of(index: LiveIndex) -> Backlog:
     """The reasons why an index may not match its project now."""
     indexer, freshness, state = index.indexer, index.freshness, index.state
     if indexer is None:
         problem = state.error or index.refusal
         return Backlog(error=problem, is_kept=state.current is State.WATCHING)
+    await note_settled(indexer, index.looks)
     return Backlog(
         run=indexer.runs.current,
-        pending=_pending(indexer, index.looks),
+        pending=indexer.outdated_path_count,
         error=state.error or "",
         unreadable=len(indexer.outlook.unreadable),
         failed=indexer.live.ledger.count(FAILED),
         left_out=indexer.outlook.left_out,
         polling=freshness.problem if freshness is not None else "",
     )
-
-
-def _pending(indexer: Indexer, looks: Looks) -> int:
-    """How many paths wait to be indexed, without those that are up to date already.
-
-    Such paths exist since the event of a change may come after a walk has indexed the file. If only
-    few paths wait, each is compared with the disk; if the disk does not answer, they all count.
-    """
-    touched = indexer.queue.touched
-    if len(touched) > _MOST_LOOKED_AT:
-        return indexer.pending_path_count
-    settled = 0
-    for view in indexer.outlook.views:
-        keys = [key for key in touched if indexer.outlook.view_of(key) is view]
-        if keys:
-            count = partial(_settled, view, indexer.live.ledger, keys)
-            with suppress(TimeoutError):
-                settled += looks.at_once(view.folder.path, count)
-    return indexer.pending_path_count - settled
-
-
-def _settled(view: View, ledger: Ledger, keys: Iterable[str]) -> int:
-    return sum(_is_settled(view, ledger, key) for key in keys)
-
-
-def _is_settled(view: View, ledger: Ledger, key: str) -> bool:
-    record = ledger.get(key)
-    if record is not None:
-        return record.stamp == read.stamp_now(view.folder, key)
-    path = view.folder.path_of(key)
-    return path != "" and view.ignore.is_ignored(path, is_folder=False)
 
 
 def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0, unjudged: str = "") -> str:

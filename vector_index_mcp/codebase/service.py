@@ -72,8 +72,9 @@ class Codebase:
 
     @property
     def pending(self) -> int:
-        """How many changed paths are not indexed yet."""
-        return backlog_of(self.index).pending
+        """How many changed paths are not indexed yet, by the last search or status."""
+        indexer = self.index.indexer
+        return indexer.outdated_path_count if indexer is not None else 0
 
     @property
     def state(self) -> str:
@@ -140,6 +141,7 @@ class Codebase:
         if names:
             hits = _nearest(hits)
         hits = hits[offset:]
+        backlog = await backlog_of(self.index)
         answer = Answer(
             wanted=what,
             hits=hits,
@@ -149,7 +151,7 @@ class Codebase:
             absent=names,
             missing=missing,
             why_none=found.why_none,
-            note=note(answered.lack, ledger, backlog_of(self.index), answered.untrue, unjudged),
+            note=note(answered.lack, ledger, backlog, answered.untrue, unjudged),
             seconds=time.monotonic() - began,
         )
         self.recent.note(asked(answer, asker))

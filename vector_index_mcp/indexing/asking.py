@@ -7,9 +7,9 @@ replaced meanwhile, reports damage, and drops or refreshes hits whose files have
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
-import anyio.to_thread
 
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.reach import is_local
@@ -132,8 +132,15 @@ async def ask(
         QueryError: If `find` rejects the question.
         StoreError: If there is no index, or none that can be read.
     """
-    is_again = False
     await live_index.make_sure()
+    answering = _answered(live_index, text, find, limit, wait_for_model=wait_for_model)
+    return await live_index.looks.while_it_answers(live_index.uri, answering)
+
+
+async def _answered(
+    live_index: LiveIndex, text: str, find: Find, limit: int, *, wait_for_model: bool
+) -> Answered:
+    is_again = False
     await wait_for_first_scan(live_index)
     if live_index.vectors is not None:
         live_index.vectors.check_model()
@@ -211,9 +218,17 @@ async def _search(
 async def _checked(
     live_index: LiveIndex, ledger: Ledger, hits: Sequence[Hit], limit: int
 ) -> Checked:
-    checked = await anyio.to_thread.run_sync(
-        check_against_disk, live_index.folders, ledger, hits, limit
-    )
+    folders, looks = live_index.folders, live_index.looks
+    found = (folders.of(hit.chunk.key) for hit in hits)
+    concerned = {folder for folder in found if folder is not None}
+    silent = await looks.hung(concerned)
+    while True:
+        check = partial(check_against_disk, folders, ledger, hits, limit, silent)
+        try:
+            checked = await looks.check_in(concerned - silent, check)
+            break
+        except TimeoutError:
+            silent |= {folder for folder in concerned if await looks.is_there(folder) is None}
     if checked.gone:
         await live_index.make_sure()
     return checked

@@ -1,6 +1,6 @@
 """Compares hits with the disk, so that a search shows only text that a file contains now."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from vector_index_mcp.engine.types import Hit, StoredChunk
@@ -26,7 +26,11 @@ class Checked:
 
 
 def check_against_disk(
-    folders: Folders, ledger: Ledger, hits: Sequence[Hit], limit: int
+    folders: Folders,
+    ledger: Ledger,
+    hits: Sequence[Hit],
+    limit: int,
+    silent: Collection[Folder] = (),
 ) -> Checked:
     """Return the first `limit` hits that can be shown, with the text that their files have now.
 
@@ -39,13 +43,16 @@ def check_against_disk(
         ledger: What is known of every file; it may be newer than the hits.
         hits: Best first.
         limit: How many are wanted.
+        silent: Folders whose drives do not answer, so none of their files can be read.
     """
     checked = Checked()
     texts = _Texts(folders, ledger)
     for hit in hits:
         if len(checked.hits) == limit:
             break
-        if (shown := _shown(hit.chunk, texts, checked)) is not None:
+        if folders.of(hit.chunk.key) in silent:
+            checked.stale.add(hit.chunk.key)
+        elif (shown := _shown(hit.chunk, texts, checked)) is not None:
             checked.hits.append(replace(hit, chunk=shown))
     return checked
 

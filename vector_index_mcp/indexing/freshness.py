@@ -11,24 +11,29 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
-import anyio.to_thread
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import repository, scan
-from vector_index_mcp.files.folder import Folder, Folders, absence_of
+from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import RULES
 from vector_index_mcp.files.mounts import places_below, silent_file_system
 from vector_index_mcp.files.watch import WATCH_LIMIT, Watch
 from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.looks import Looks
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.processes.detached import Detached, Work
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 _SECONDS_BETWEEN_SCANS_AFTER_ERROR = 5.0  # a folder that is gone may come back at any time
 # Without events, scans find changes. They may take this share of the time.
@@ -37,6 +42,8 @@ _POLLING_LEAST_SECONDS = 2.0
 # A sweep of 10,000 files takes 25 ms of a processor.
 SWEEP_LEAST_SECONDS = 30.0
 _SWEEP_SHARE = 0.001
+_PATIENCE_SECONDS = 3.0  # before it is asked whether a drive hangs
+_HANGS = "the drive of a folder does not answer, so scans find changes until it does"
 _LIMIT_REACHED = (
     "the system's limit of watched folders is reached; raise fs.inotify.max_user_watches, until "
     "then scans find changes a little later"
@@ -69,16 +76,30 @@ class _Place:
         return cls(status.st_dev, status.st_ino, places_below(folder.path))
 
 
+def _place_of(folder: Folder) -> tuple[_Place, str]:
+    """The place of a folder, and the type of a silent file system in it; see `mounts`."""
+    return _Place.of(folder), silent_file_system(folder.path)
+
+
+def _swept(folder: Folder, known: Mapping[str, scan.Stamp]) -> tuple[list[str], float]:
+    """The files that a sweep finds changed, and the processor's time that it took."""
+    began = time.thread_time()
+    return scan.sweep(folder, known), time.thread_time() - began
+
+
 class Freshness:
     """Queues dirty keys for what changes in the folders. Use it only inside the event loop."""
 
-    def __init__(self, folders: Folders, queue: DirtyQueue, rescan_seconds: float) -> None:
+    def __init__(
+        self, folders: Folders, queue: DirtyQueue, rescan_seconds: float, looks: Looks
+    ) -> None:
         """Prepare; `start` sets watches.
 
         Args:
             folders: The folders of the index; they may change.
             queue: Receives the dirty keys.
             rescan_seconds: The time between two scans while events report changes.
+            looks: Looks at folders, whose drives may hang.
         """
         self.mode = "off"
         """`events`, `polling` or `off`."""
@@ -87,10 +108,13 @@ class Freshness:
         self._folders = folders
         self._queue = queue
         self._rescan_seconds = rescan_seconds
+        self._looks = looks
+        self._threads = Detached(1, "watches")
         self._rescan_wanted = anyio.Event()
         self._outlook: Outlook | None = None
         self._watch: Watch | None = None
         self._lacks_watches = False
+        self._is_unsettled = False  # whether the last try to settle the watches hung
         self._silent = ""  # the type of a file system that does not report all changes, if any
         self._sweep_seconds = SWEEP_LEAST_SECONDS
         # The repositories whose rules are watched.
@@ -115,13 +139,29 @@ class Freshness:
         self._outlook, self._repositories = outlook, frozenset()
         self._lacks_watches = False
         self._watch = watch  # set before it starts, so that `stop` finds it after a cancellation
+
+        def begin(work: Work[None]) -> None:
+            watch.start(outlook.sources)
+            if work.is_abandoned:
+                watch.stop()
+
         try:
-            await anyio.to_thread.run_sync(lambda: watch.start(outlook.sources))
-        except ProjectError as error:
-            self._watch, self.mode, self.problem = None, "polling", str(error)
+            await self._at_folders(begin)
+        except (ProjectError, TimeoutError) as error:
+            self._watch, self.mode = None, "polling"
+            self.problem = str(error) or _HANGS
             return
-        await anyio.to_thread.run_sync(self._look_at_places)
+        await self._look_at_places()
         self._note_mode()
+
+    async def _at_folders(self, do: Callable[[Work[T]], T]) -> T:
+        """Call `do`, which uses the drives of all folders, in a thread, as long as they answer.
+
+        Raises:
+            TimeoutError: If one of them does not answer.
+        """
+        answer = partial(self._looks.all_answer, self._folders)
+        return await self._threads.run(do, _PATIENCE_SECONDS, answer)
 
     async def rescan_forever(self, indexer: Indexer) -> None:
         """Scan for changes that no event reported, and set watches anew if they are gone."""
@@ -129,20 +169,16 @@ class Freshness:
             await self._wait_for_rescan(indexer)
             self._rescan_wanted = anyio.Event()
             if self._watch is not None and self._watch.is_alive:
-                # A silent file system may have been unmounted. Its drive may also hang.
-                await anyio.to_thread.run_sync(self._look_at_places, abandon_on_cancel=True)
+                await self._look_at_places()  # a silent file system may have been unmounted
                 self._note_mode()
-            elif await anyio.to_thread.run_sync(self._is_anything_there):
-                await anyio.to_thread.run_sync(self.stop)
+            elif await self._looks.absence(self._folders) is None:
+                await self.stop()
                 await self.start(indexer.outlook)
             if indexer.runs.current is not None:  # it may have walked before the events were lost
                 await indexer.runs.current.finished.wait()
             repository.forget_settings()
             run = indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.RESCAN)
             await run.finished.wait()
-
-    def _is_anything_there(self) -> bool:
-        return any(absence_of(folder) is None for folder in self._folders)
 
     async def _wait_for_rescan(self, indexer: Indexer) -> None:
         began = anyio.current_time()
@@ -163,18 +199,16 @@ class Freshness:
         """Look once whether files, rules or the folders' places changed without an event."""
         known, outlook = indexer.live.ledger.stamps(), indexer.outlook
         present = [view.folder for view in outlook.views if view.problem is None]
-
-        def find() -> tuple[list[str], bool, bool, float]:
-            began = time.thread_time()
-            changed: list[str] = []
-            for folder in present:
-                ours = {k: stamp for k, stamp in known.items() if folder.holds(k)}
-                changed += scan.sweep(folder, ours)
-            is_outdated = outlook.is_outdated()
-            is_moved = self._look_at_places()
-            return changed, is_outdated, is_moved, time.thread_time() - began
-
-        changed, is_outdated, is_moved, took = await anyio.to_thread.run_sync(find)
+        changed: list[str] = []
+        took = 0.0
+        for folder in present:
+            ours = {k: stamp for k, stamp in known.items() if folder.holds(k)}
+            with contextlib.suppress(ProjectError):  # its drive hangs
+                found, seconds = await self._looks.work_in(folder, partial(_swept, folder, ours))
+                changed += found
+                took += seconds
+        is_outdated = await outlook.is_outdated()
+        is_moved = await self._look_at_places()
         self._sweep_seconds = max(SWEEP_LEAST_SECONDS, took / _SWEEP_SHARE)
         if is_moved:  # or something is mounted there; only a walk finds which files there are
             self._note_mode()
@@ -188,17 +222,23 @@ class Freshness:
             return []
         repositories = outlook.repositories
         are_new = not self._repositories.issuperset(repositories)
+        everywhere |= self._is_unsettled
         if not everywhere and not are_new and watch.is_settled:
             return []
         lacked = everywhere and self._lacks_watches
         self._lacks_watches &= not everywhere
         self._repositories = repositories
 
-        def settle() -> list[str]:
+        def settle(_: Work[list[str]]) -> list[str]:
             signs = outlook.sources if everywhere or are_new else None
             return watch.settle(everywhere=everywhere, signs=signs)
 
-        others = await anyio.to_thread.run_sync(settle)
+        self._is_unsettled = True
+        try:
+            others = await self._at_folders(settle)
+        except TimeoutError:  # the next time settles all
+            return []
+        self._is_unsettled = False
         if are_new:  # their rules may have changed between being read and being watched
             self._queue.touch([RULES])
         if lacked and not self._lacks_watches:
@@ -213,18 +253,26 @@ class Freshness:
         seconds = min(self._sweep_seconds, self._rescan_seconds)
         return _BLIND_SPOT.format(seconds=seconds, rescan=self._rescan_seconds)
 
-    def _look_at_places(self) -> bool:
+    async def _look_at_places(self) -> bool:
         """Whether a folder was replaced, or file systems were mounted or unmounted below it."""
-        former, self._places = self._places, {f.name: _Place.of(f) for f in self._folders}
-        silent = (silent_file_system(folder.path) for folder in self._folders)
+        former, self._places, silent = self._places, {}, []
+        for folder in list(self._folders):
+            try:
+                look = partial(_place_of, folder)
+                self._places[folder.name], found = await self._looks.work_in(folder, look)
+            except ProjectError:  # its drive hangs
+                self._places |= {n: place for n, place in former.items() if n == folder.name}
+                found = self._silent
+            silent.append(found)
         self._silent = next(filter(None, silent), "")
         return any(former.get(name, place) != place for name, place in self._places.items())
 
-    def stop(self) -> None:
-        """Remove the watches. Blocks until their threads have ended."""
-        if self._watch is not None:
-            self._watch.stop()
-            self._watch, self.mode = None, "off"
+    async def stop(self) -> None:
+        """Remove the watches, and wait until their threads have ended, unless a drive hangs."""
+        watch, self._watch, self.mode = self._watch, None, "off"
+        if watch is not None:
+            with contextlib.suppress(TimeoutError):
+                await Detached(1, "stop").run(lambda _: watch.stop(), _PATIENCE_SECONDS)
 
     def _note_problem(self, problem: str) -> None:
         is_known = problem == WATCH_LIMIT and self.problem == _LIMIT_REACHED

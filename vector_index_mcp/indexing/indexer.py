@@ -12,12 +12,13 @@ so that a search finds a file saved in the middle of a long run before the run g
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
+from contextlib import suppress
 from functools import partial
 
 import anyio
 
 from vector_index_mcp.engine.batched import batched
-from vector_index_mcp.errors import ProjectError, StoreError
+from vector_index_mcp.errors import ProjectError, StorageError, StoreError
 from vector_index_mcp.files.scan import Changes, compare
 from vector_index_mcp.indexing.ledger import Stamps
 from vector_index_mcp.indexing.live import Live
@@ -111,6 +112,11 @@ class Indexer:
         return len(self.queue) + waiting + self._in_hand + late
 
     @property
+    def outdated_path_count(self) -> int:
+        """The same without those that `settled` has found up to date."""
+        return self.pending_path_count - self.queue.settled_count
+
+    @property
     def is_in_error(self) -> bool:
         """Whether an error keeps the index from being brought up to date."""
         return self._state.current is State.ERROR
@@ -136,7 +142,7 @@ class Indexer:
             try:
                 await self._work(is_quiet=quiet.cancelled_caught)
             except ProjectError as error:
-                self._give_up(error)
+                await self._give_up(error)
             except StoreError as error:
                 if self.live.damage is not None or self.live.is_damage(error):
                     await self._replace_index(error)
@@ -173,7 +179,6 @@ class Indexer:
             finally:
                 self._in_hand = 0
         elif self.runs.is_walk_due:
-            self.runs.is_walk_due = False
             await self._walk()
         elif self._has_scanned:
             await self._index_scanned()
@@ -189,6 +194,8 @@ class Indexer:
             # are not in the word index yet.
             await self.live.maintain_if_due()
             self._end_run()
+        else:  # the last text that vectors waited for may have been dropped, not committed
+            self.live.text_moved.send()
         return True
 
     def _end_run(self, error: str | None = None) -> None:
@@ -235,9 +242,11 @@ class Indexer:
             await self._index(changes)
 
     async def _walk(self) -> None:
-        self.live.make_sure()  # a walk must not trust an index that another program has changed
+        # A walk must not trust an index that another program has changed.
+        await self.live.make_sure()
         if self.runs.current is not None and self.runs.current.kind is not Kind.START:
             await self.live.make_sure_elsewhere()
+        self.runs.is_walk_due = False  # not before: if the index cannot be reached, it stays due
         run = self.runs.current
         may_have_missed = run is not None and run.kind in {Kind.RESCAN, Kind.REBUILD}
         with self.live.activity.of("the walk through the folders"):
@@ -315,10 +324,9 @@ class Indexer:
         try:
             async with self.live.writing():  # the model must not change from here on, see `Vectors`
                 rebuild = await Rebuild.begin(self.live, self._pipeline, files, FILES_PER_BATCH)
-                for view in self.outlook.views:
-                    if view.problem is not None:
-                        absent = self.live.ledger.below(view.folder.top)
-                        await rebuild.carry_over(self.live, absent, FILES_PER_BATCH)
+                for folder in self.outlook.absent:
+                    absent = self.live.ledger.below(folder.top)
+                    await rebuild.carry_over(self.live, absent, FILES_PER_BATCH)
                 self._rebuild = rebuild
         except StoreError as error:
             self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
@@ -346,21 +354,23 @@ class Indexer:
 
     # -- errors ----------------------------------------------------------------------------
 
-    def _give_up(self, error: ProjectError) -> None:
+    async def _give_up(self, error: ProjectError) -> None:
         """Drop all work, since all folders are out of reach; a later scan finds it again."""
         self._rebuild = None
         self.runs.is_walk_due = False
         self._worklist.clear()
         self._passage = self._new_passage()
         self._end_run(str(error))
-        self.live.is_lost()  # notes it, if the index has gone with the folders
+        with suppress(StorageError):
+            await self.live.is_lost()  # notes it, if the index has gone with the folders
 
     async def _pause(self, error: StoreError) -> None:
         delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
         self._failures += 1
         _log.warning("%s; next try in %s s", self.live.remedies.message(error), delay)
         self._state.enter(State.ERROR, self.live.remedies.message(error))
-        await anyio.sleep(delay)
+        with anyio.move_on_after(delay):
+            await self.live.answers_again.wait()
         self.queue.wake()
 
     async def _replace_index(self, error: StoreError) -> None:

@@ -10,33 +10,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 
-from vector_index_mcp.engine.store.reach import is_local, is_server
+from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError, first_of
 from vector_index_mcp.files.folder import Folder, Folders
-from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
+from vector_index_mcp.indexing.deep import Rules
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.looks import Looks
 from vector_index_mcp.indexing.mirroring.mirror import Mirror, Shared
 from vector_index_mcp.indexing.mirroring.origin import Origin
-from vector_index_mcp.indexing.opening import Opened, Opener
+from vector_index_mcp.indexing.openers import opener_of
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place, Remote
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.remedies import Remedies
-from vector_index_mcp.indexing.remote_opening import RemoteOpener
 from vector_index_mcp.indexing.run import Kind
-from vector_index_mcp.indexing.server_opening import ServerOpener
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
 from vector_index_mcp.indexing.team_vectors import TeamPlace
@@ -114,13 +112,13 @@ class Keeper:
             Mirror(shared, place, self._chunker, embedder.embedder, remedies) if shared else None
         )
         """Fills an empty index from the published one; None if nobody publishes it."""
-        self.opener = _opener_of(place, self._chunker, options, self.mirror)
+        self.looks = Looks()
+        """Looks whether folders and the index can be reached."""
+        self.opener = opener_of(place, self._chunker, options, self.mirror, self.looks)
         self.kept: Kept | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.opened = anyio.Event()
         """Set once it is known whether the index can be opened for writing."""
-        self.looks = Looks()
-        """Looks whether folders can be reached."""
         self._folders = folders
         self._options = options
         self._pipeline = pipeline
@@ -137,8 +135,7 @@ class Keeper:
         """Open and keep the index as `role` wants; a keeper opens it again whenever it is lost."""
         async with anyio.create_task_group() as meanwhile:
             meanwhile.start_soon(self.opener.keep_writing)
-            while (opened := await self._open_as_writer(role)) is not None:
-                kept = self._assembled(opened)
+            while (kept := await self._open_as_writer(role)) is not None:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._keep_or_give_up, role, kept)
                     await kept.indexer.live.lost.wait()
@@ -152,11 +149,13 @@ class Keeper:
             meanwhile.cancel_scope.cancel()
         self._note_try()
 
-    def _assembled(self, opened: Opened) -> "Kept":
-        """The parts that keep an index which has just been opened."""
+    async def _opened(self) -> "Kept":
+        """Open the index and make the parts that keep it."""
+        opened = await self.opener.open()
         self._pipeline.revision = opened.last_revision
         queue = DirtyQueue(self._options.quiet_seconds, self._options.longest_seconds)
-        freshness = Freshness(self._folders, queue, self._options.rescan_seconds)
+        freshness = Freshness(self._folders, queue, self._options.rescan_seconds, self.looks)
+        uri = opened.index.uri
         live = Live(
             opened.index,
             opened.ledger,
@@ -164,19 +163,19 @@ class Keeper:
             opened.check,
             queue.wake,
             self._options.remedies,
-            Origin.read(opened.index.uri),
+            self.looks,
+            await self.looks.at_index(uri, partial(Origin.read, uri)),
         )
         indexer = Indexer(
             live,
-            Outlook(self._folders, self.make_ignore, freshness),
+            await Outlook.of(self._folders, self.make_ignore, freshness, self.looks),
             self._pipeline,
             queue,
             self._state,
             chunker=self._chunker,
             start_over=opened.start_over,
         )
-        vectors = Vectors(live, self._embedder, indexer.is_text_first)
-        return Kept(indexer, vectors, freshness)
+        return Kept(indexer, Vectors(live, self._embedder, indexer.is_text_first), freshness)
 
     async def _keep_or_give_up(self, role: Role, kept: "Kept") -> None:
         try:
@@ -216,15 +215,18 @@ class Keeper:
 
     async def _notice_loss(self, indexer: Indexer) -> None:
         """Check every second whether folders and index are still there: no event reports that."""
+        is_silent = False
         while True:
             await anyio.sleep(_LOSS_SECONDS)
-            if await self.looks.answers(Path(self.opener.uri)):
-                indexer.live.is_lost()
-            for view in indexer.outlook.views:
-                is_there = await self.looks.is_there(view.folder)
-                is_new = is_there is not None and is_there != (view.problem is None)
+            was_silent, is_silent = is_silent, await indexer.live.is_silent()
+            if was_silent and not is_silent:
+                indexer.live.answers_again.send()
+            for folder in list(self._folders):
+                problem = await self.looks.problem_of(folder)
+                known = indexer.outlook.problems.get(folder.name, "")
+                is_new = str(problem or "") != known and not await self.looks.hung([folder])
                 if is_new and not indexer.is_in_error:
-                    indexer.look_again([view.folder.top])
+                    indexer.look_again([folder.top])
 
     async def _let_go(self, kept: "Kept") -> None:
         """Stop writing an index that was lost or given up, and release its locks."""
@@ -238,10 +240,10 @@ class Keeper:
         kept.indexer.end(reason)
         if failure is not None:
             self._state.enter(State.ERROR, reason)
-        await anyio.to_thread.run_sync(kept.freshness.stop)
+        await kept.freshness.stop()
         await self.opener.let_go()
 
-    async def _open_as_writer(self, role: Role) -> Opened | None:
+    async def _open_as_writer(self, role: Role) -> "Kept | None":
         """Open the index as soon as it has no other writer; None if the role does not wait."""
         while True:
             self._is_trying = True
@@ -252,7 +254,7 @@ class Keeper:
                         self._state.enter(State.WATCHING)
                 elif await self.opener.become_writer():
                     with _reporting_faults():
-                        return await self.opener.open()
+                        return await self.looks.while_it_answers(self.opener.uri, self._opened())
                 else:
                     self._state.enter(State.WATCHING)
                     delay = self.opener.seconds_between_looks
@@ -312,7 +314,7 @@ class Keeper:
         if anew and self._is_trying:  # the try under way may not replace the index
             await self._tried.wait()
         is_due = self._is_pausing and (self._state.error or anew)
-        is_lost = self.kept is not None and self.kept.indexer.live.is_lost()
+        is_lost = self.kept is not None and await self.kept.indexer.live.is_lost()
         if not (is_lost or is_due):
             return
         if anew:
@@ -340,10 +342,10 @@ class Keeper:
     async def release(self) -> None:
         """Let another process become the writer. Call it when `work` has ended."""
         if self.kept is not None:
-            await anyio.to_thread.run_sync(self.kept.freshness.stop)
+            await self.kept.freshness.stop()
         await self.opener.let_go()
 
-    def make_ignore(self, folder: Folder) -> Ignore:
+    def make_ignore(self, folder: Folder) -> Rules:
         """Read the rules of `folder` from disk; they also exclude the index's own folder."""
         place = Path(self.opener.uri)
         if is_local(self.opener.uri) and place.is_relative_to(folder.path):
@@ -351,16 +353,7 @@ class Keeper:
             own = place.relative_to(folder.path).as_posix()
             excluded = (own, *selection.excluded_folders)
             folder = replace(folder, selection=replace(selection, excluded_folders=excluded))
-        return Ignore(folder)
-
-
-def _opener_of(
-    place: Place, chunker: str, options: Options, mirror: Mirror | None
-) -> Opener | RemoteOpener:
-    if is_local(place.uri):
-        return Opener(place, chunker, options.state_folder, options.remedies, mirror)
-    remote = ServerOpener if is_server(place.uri) else RemoteOpener
-    return remote(place, chunker, options.state_folder, options.remote)
+        return Rules(folder)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.looks import Looks
 from vector_index_mcp.indexing.mirroring.origin import Origin
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.signal import Signal
@@ -45,12 +46,16 @@ class Live:
     on_damage: Callable[[], None]
     """Called when `damage` is set: wakes the indexer, which repairs the index."""
     remedies: Remedies
+    looks: Looks = field(default_factory=Looks)
+    """Looks at the index's folder."""
     origin: Origin | None = None
     """Where the index was fetched from; None if it was made here."""
     damage: StoreError | None = None
     """The error that shows that the index is damaged; None after the repair."""
     text_moved: Signal = field(default_factory=Signal)
     """Sent when text was committed, or when no more text waits: chunks may lack vectors then."""
+    answers_again: Signal = field(default_factory=Signal)
+    """Sent when the index's drive, which did not answer, answers again."""
     lost: anyio.Event = field(default_factory=anyio.Event)
     """Set once the index has to be opened again: its folder is gone or was replaced."""
     loss: str = ""
@@ -69,29 +74,30 @@ class Live:
         Raises:
             LostIndexError: If the index's folder is gone or was replaced.
             DamagedIndexError: If another program has written to the index.
+            StorageError: If the index's drive does not answer.
         """
         async with self.lock:
-            self._make_sure()
+            await self._make_sure()
             yield
 
     @asynccontextmanager
     async def replacing(self) -> AsyncIterator[None]:
         """Like `writing`, but for replacing the index, so it does not check for other writers."""
         async with self.lock:
-            self._check_folder()
+            await self._check_folder()
             yield
 
-    def make_sure(self) -> None:
+    async def make_sure(self) -> None:
         """Raise what `writing` raises, if something is wrong.
 
         During a commit this checks nothing: our own changes would look like another program's.
         """
         if not self.lock.locked():
-            self._make_sure()
+            async with self.lock:
+                await self._make_sure()
 
-    def _make_sure(self) -> None:
-        self._check_folder()
-        if not self.index.store.is_as_left:
+    async def _make_sure(self) -> None:
+        if not await self._check_folder(lambda: self.index.store.is_as_left):
             raise DamagedIndexError("another program has changed the index's files")
 
     async def make_sure_elsewhere(self) -> None:
@@ -104,7 +110,7 @@ class Live:
         if is_local(self.index.uri):
             return  # `make_sure` notices that, without waiting for a commit
         async with self.lock:
-            self._make_sure()
+            await self._make_sure()
             if await self.index.store.is_outrun():
                 raise LostIndexError("another machine has changed the index; it is opened again")
 
@@ -114,17 +120,35 @@ class Live:
             _log.error("the index is wrong about %r, which is indexed again", key)
             self.ledger.distrust(key)
 
-    def is_lost(self) -> bool:
-        """Whether the index's folder is gone or was replaced; sets `lost` then."""
+    async def is_lost(self) -> bool:
+        """Whether the index's folder is gone or was replaced; sets `lost` then.
+
+        Raises:
+            StorageError: If the index's drive does not answer.
+        """
         try:
-            self._check_folder()
+            await self._check_folder()
         except LostIndexError:
             return True
         return False
 
-    def _check_folder(self) -> None:
+    async def is_silent(self) -> bool:
+        """Whether the index's drive does not answer; otherwise like `is_lost`."""
         try:
+            await self.is_lost()
+        except StorageError:
+            return True
+        return False
+
+    async def _check_folder(self, further: Callable[[], bool] = lambda: True) -> bool:
+        """Check the index's folder, and return what `further` finds in it."""
+
+        def look() -> bool:
             self.check()
+            return further()
+
+        try:
+            return await self.looks.at_index(self.index.uri, look)
         except LostIndexError as error:
             self.loss = str(error)
             self.lost.set()

@@ -1,109 +1,53 @@
-"""Looks at folders in threads, since a drive may never answer."""
+"""Looks at folders and at the index in threads of their own, since a drive may never answer."""
 
 import asyncio
 import os
-import threading
-import time
-from collections.abc import Callable, Iterable
-from concurrent import futures
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 
-from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.engine.store.reach import is_local
+from vector_index_mcp.errors import ProjectError, StorageError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
+from vector_index_mcp.processes.detached import Detached
 
 _PATIENCE_SECONDS = 3.0  # for a drive to answer; a disk that stands still takes longer to start
-_MOMENT_SECONDS = 0.2  # how long the event loop may wait for a drive
-_NO_ANSWER = (
-    "the drive of the folder {} does not answer; the index is kept and goes on when it answers"
-)
+_CHECKS_AT_ONCE = 40
+_NO_ANSWER = "the drive of the {} {} does not answer; the index is kept and goes on when it answers"
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A look at a place, in a thread."""
-
-    answer: futures.Future[Any] = field(default_factory=futures.Future)
-    began: float = field(default_factory=time.monotonic)
-
-    def begin(self, look: Callable[[], object]) -> None:
-        """Start the thread, for which the interpreter does not wait at its end.
-
-        Raises:
-            TimeoutError: If the system starts no thread.
-        """
-        self.answer.set_running_or_notify_cancel()  # from now on it cannot be cancelled
-        thread = threading.Thread(target=self._run, args=(look,), name="look", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            self.answer.set_exception(TimeoutError())
-            raise TimeoutError from error
-
-    def _run(self, look: Callable[[], object]) -> None:
-        try:
-            self.answer.set_result(look())
-        finally:  # so that nobody takes an error for a drive that hangs
-            if not self.answer.done():
-                self.answer.set_exception(RuntimeError("a look at a drive has failed"))
-
-    async def wait(self) -> None:
-        """Wait until it has ended.
-
-        Raises:
-            TimeoutError: If it takes too long.
-        """
-        left = self.began + _PATIENCE_SECONDS - time.monotonic()
-        with anyio.fail_after(max(left, 0)):
-            await asyncio.wrap_future(self.answer)
 
 
 class Looks:
     """Looks at places in threads, since a drive may never answer.
 
-    There is at most one look at a place at a time, so a drive that hangs holds few threads.
+    There is at most one look at a place at a time, and at most one piece of work that takes longer,
+    so a drive that hangs holds few threads.
     """
 
     def __init__(self) -> None:
-        self._last: dict[Path, _Look] = {}
+        self._looking: dict[Path, Detached] = {}
+        self._working: dict[Path, Detached] = {}
+        self._checking = Detached(_CHECKS_AT_ONCE, "check")
 
     async def at(self, place: Path, look: Callable[[], T]) -> T:
         """Call `look`, which looks at `place`, in a thread, and return what it returns.
 
         Args:
             place: A path; only one look at it is under way at any time.
-            look: It must not raise.
+            look: It takes milliseconds.
 
         Raises:
             TimeoutError: If it, or an earlier look at the place, takes longer than a few seconds.
         """
-        while (earlier := self._under_way(place)) is not None:  # it may have looked too early
-            await earlier.wait()
-        mine = self._begin(place, look)
-        await mine.wait()
-        found: T = mine.answer.result()
-        return found
-
-    def at_once(self, place: Path, look: Callable[[], T]) -> T:
-        """Like `at`, but block until it has ended; only for looks that take milliseconds.
-
-        Raises:
-            TimeoutError: If it, or an earlier look at the place, takes longer than 0.2 s.
-        """
-        until = time.monotonic() + _MOMENT_SECONDS
-        if (earlier := self._under_way(place)) is not None:
-            futures.wait([earlier.answer], earlier.began + _MOMENT_SECONDS - time.monotonic())
-            if not earlier.answer.done():
-                raise TimeoutError
-        mine = self._begin(place, look)
-        found: T = mine.answer.result(max(until - time.monotonic(), 0))
-        return found
+        threads = self._looking.setdefault(place, Detached(1, "look"))
+        try:
+            return await threads.run(lambda _: look(), _PATIENCE_SECONDS)
+        except RuntimeError as error:  # the system starts no thread
+            raise TimeoutError from error
 
     async def is_there(self, folder: Folder) -> bool | None:
         """Whether a folder is there; None if its drive does not answer."""
@@ -120,17 +64,21 @@ class Looks:
             return False
         return True
 
+    async def all_answer(self, folders: Iterable[Folder]) -> bool:
+        """Whether the drives of all these folders answer."""
+        return all([await self.answers(folder.path) for folder in folders])
+
     async def problem_of(self, folder: Folder) -> ProjectError | None:
         """Why a folder is out of reach; None if it is there."""
         try:
             return await self.at(folder.path, partial(absence_of, folder))
         except TimeoutError:
-            return ProjectError(_NO_ANSWER.format(folder.path))
+            return _silent(folder)
 
     async def absence(self, folders: Folders) -> ProjectError | None:
         """Why all folders are out of reach; None if any can be reached or none exists."""
         first = None
-        for folder in sorted(folders, key=lambda each: self._under_way(each.path) is not None):
+        for folder in sorted(folders, key=lambda each: self.is_waiting([each])):
             if (problem := await self.problem_of(folder)) is None:
                 return None
             first = first or problem
@@ -143,13 +91,106 @@ class Looks:
 
     def is_waiting(self, folders: Iterable[Folder]) -> bool:
         """Whether the drive of any of these folders has not answered yet."""
-        return any(self._under_way(folder.path) is not None for folder in folders)
+        threads = (self._looking.get(folder.path) for folder in folders)
+        return any(each is not None and each.is_busy for each in threads)
 
-    def _under_way(self, place: Path) -> _Look | None:
-        last = self._last.get(place)
-        return None if last is None or last.answer.done() else last
+    async def hung(self, folders: Iterable[Folder]) -> set[Folder]:
+        """Those of the folders whose drive does not answer; starts no look if none is under way."""
+        waiting = [folder for folder in folders if self.is_waiting([folder])]
+        return {folder for folder in waiting if await self.is_there(folder) is None}
 
-    def _begin(self, place: Path, look: Callable[[], object]) -> _Look:
-        mine = self._last[place] = _Look()
-        mine.begin(look)
-        return mine
+    async def silent(self, folders: Iterable[Folder]) -> dict[str, str]:
+        """The folders that `hung` finds, by name, each with a sentence that says so."""
+        return {folder.name: str(_silent(folder)) for folder in await self.hung(folders)}
+
+    async def work_in(self, folder: Folder, do: Callable[[], T]) -> T:
+        """Call `do`, which may read a whole folder, in a thread as long as the drive answers.
+
+        Raises:
+            ProjectError: If the drive does not answer, or `do` raises it.
+        """
+        try:
+            return await self._work_at(folder.path, do)
+        except TimeoutError as error:
+            raise _silent(folder) from error
+
+    async def check_in(self, folders: Iterable[Folder], do: Callable[[], T]) -> T:
+        """Call `do`, which reads some files of some folders, as long as their drives answer.
+
+        Raises:
+            TimeoutError: If one of the drives does not answer.
+        """
+        answer = partial(self.all_answer, folders)
+        return await self._checking.run(lambda _: do(), _PATIENCE_SECONDS, answer)
+
+    async def _work_at(self, place: Path, do: Callable[[], T]) -> T:
+        threads = self._working.setdefault(place, Detached(1, "work"))
+        return await threads.run(lambda _: do(), _PATIENCE_SECONDS, partial(self.answers, place))
+
+    # -- the index -------------------------------------------------------------------------
+
+    async def at_index(self, uri: str, look: Callable[[], T]) -> T:
+        """Call `look`, which looks at the index: in a thread, if it lies in a folder.
+
+        Raises:
+            StorageError: If the drive does not answer.
+        """
+        if not is_local(uri):
+            return look()
+        try:
+            return await self.at(Path(uri), look)
+        except TimeoutError as error:
+            raise _silent_index(uri) from error
+
+    async def work_at_index(self, uri: str, do: Callable[[], T]) -> T:
+        """Call `do`, which may read a whole local index, as long as the drive answers.
+
+        Raises:
+            StorageError: If the drive does not answer.
+        """
+        try:
+            return await self._work_at(Path(uri), do)
+        except TimeoutError as error:
+            raise _silent_index(uri) from error
+
+    async def while_it_answers(self, uri: str, work: Coroutine[Any, Any, T]) -> T:
+        """Await what uses the index, as long as the index's drive answers.
+
+        Raises:
+            StorageError: If the drive does not answer. Nobody waits for `work` any more then.
+        """
+        if not is_local(uri):
+            return await work
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(_note_end)
+        try:
+            if not await self._ends(task, Path(uri)):
+                raise _silent_index(uri)
+            return task.result()
+        except asyncio.CancelledError:
+            task.cancel()
+            with anyio.CancelScope(shield=True):  # what it has begun may use the writer's lock
+                await self._ends(task, Path(uri))
+            raise
+        finally:
+            task.cancel()
+
+    async def _ends(self, task: asyncio.Task[Any], place: Path) -> bool:
+        """Wait until a task has ended; False if it has not, and the drive does not answer."""
+        while not (await asyncio.wait([task], timeout=_PATIENCE_SECONDS))[0]:
+            if not await self.answers(place):
+                return task.done()
+        return True
+
+
+def _note_end(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()  # asyncio logs one that nobody has asked for
+
+
+def _silent(folder: Folder) -> ProjectError:
+    return ProjectError(_NO_ANSWER.format("folder", folder.path))
+
+
+def _silent_index(uri: str) -> StorageError:
+    return StorageError(_NO_ANSWER.format("index", uri))

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -40,6 +41,7 @@ from vector_index_mcp.indexing.locks import (
     name_of,
     new_lock,
 )
+from vector_index_mcp.indexing.looks import Looks
 from vector_index_mcp.indexing.mirroring import origin
 from vector_index_mcp.indexing.mirroring.mirror import FETCHED, Mirror
 from vector_index_mcp.indexing.ownership import (
@@ -54,6 +56,7 @@ from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.remedies import Remedies
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 PLACES = "places"  # the folder in the state folder for indexes that cannot lie in their projects
 _SECONDS_BETWEEN_TRIES = 0.2
@@ -87,6 +90,7 @@ class Opener:
         state_folder: Path,
         remedies: Remedies,
         mirror: Mirror | None = None,
+        looks: Looks | None = None,
     ) -> None:
         """Prepare; this does not access the disk.
 
@@ -96,6 +100,7 @@ class Opener:
             state_folder: Where locks and records of indexes lie.
             remedies: What to do about an error.
             mirror: Fills an empty index from a published one; None if nobody publishes it.
+            looks: Calls what uses the index's drive, which may hang; None for a new one.
         """
         self.uri = place.uri
         """Where the index lies: the configured place, or a substitute if that is foreign."""
@@ -113,6 +118,7 @@ class Opener:
         self._records = Records(state_folder)
         self._remedies = remedies
         self._mirror = mirror
+        self._looks = looks or Looks()
         # The system releases the locks when the process ends, even after SIGKILL.
         self._outer = new_lock(lock_of(place.uri, state_folder))
         self._inner: filelock.BaseFileLock | None = None
@@ -145,19 +151,30 @@ class Opener:
 
     async def become_writer(self) -> bool:
         """Call `acquire` in a thread."""
-        return await anyio.to_thread.run_sync(self.acquire)
+        return await self._apart(self.acquire)
 
     async def has_writer(self) -> bool:
         """Call `is_taken` in a thread."""
-        return await anyio.to_thread.run_sync(self.is_taken)
+        return await self._apart(self.is_taken)
 
     async def may_be_read(self) -> bool:
         """Call `is_readable` in a thread."""
-        return await anyio.to_thread.run_sync(self.is_readable)
+        return await self._apart(self.is_readable)
 
     async def let_go(self) -> None:
         """Call `release` in a thread."""
-        await anyio.to_thread.run_sync(self.release)
+        try:
+            await self._apart(self.release)
+        except StorageError as error:  # the thread lets go when the drive answers
+            _log.warning("%s", error)
+
+    async def _apart(self, do: Callable[[], T]) -> T:
+        """Call what uses the index's drive in a thread.
+
+        Raises:
+            StorageError: If the drive does not answer.
+        """
+        return await self._looks.work_at_index(self._configured, do)
 
     async def keep_writing(self) -> None:
         """Do nothing: unlike a lease, a lock needs no renewal."""
@@ -266,15 +283,15 @@ class Opener:
             StoreError: If the index belongs to another project, or its place is out of reach.
         """
         claim = self._claimed()
-        standing = await anyio.to_thread.run_sync(self._records.standing, claim.folder)
+        standing = await self._apart(partial(self._records.standing, claim.folder))
         is_copy = standing is Standing.COPY
-        is_intact = await anyio.to_thread.run_sync(lambda: claim.is_intact(is_copy=is_copy))
+        is_intact = await self._apart(partial(claim.is_intact, is_copy=is_copy))
         if is_copy:
             _log.info("the index at %s is a copy and becomes this project's own", self.uri)
-            await anyio.to_thread.run_sync(claim.renew_mark)
-        await anyio.to_thread.run_sync(claim.open, self._place.owner)
+            await self._apart(claim.renew_mark)
+        await self._apart(partial(claim.open, self._place.owner))
         self._is_open = True
-        await anyio.to_thread.run_sync(self._tidy)
+        await self._apart(self._tidy)
         if not is_intact:
             _log.error("the index at %s was changed while nobody wrote it; built anew", self.uri)
             return await self.start_over()
@@ -307,7 +324,7 @@ class Opener:
         records, holdings = await index.store.records(), await index.store.holdings()
         if records:  # the index is filled, so the rest of a failed fetch is useless
             fetched = Path(self.uri, FETCHED)
-            await anyio.to_thread.run_sync(partial(shutil.rmtree, fetched, ignore_errors=True))
+            await self._apart(partial(shutil.rmtree, fetched, ignore_errors=True))
         last_revision = await index.store.last_revision()
         await index.drop_leftovers()
         return self._opened(index, Ledger.reconciled(records, holdings), last_revision)
@@ -318,9 +335,9 @@ class Opener:
         Raises:
             LostIndexError: If the folder is no longer the one that was claimed.
         """
-        self._check()
+        await self._apart(self._check)
         await discard(self.uri)
-        await anyio.to_thread.run_sync(origin.forget, self.uri)
+        await self._apart(partial(origin.forget, self.uri))
         manifest = Manifest(owner=self._place.owner, chunker=self._chunker)
         return self._opened(await Index.create(self.uri, manifest), Ledger(), 0)
 

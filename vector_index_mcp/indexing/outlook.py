@@ -1,17 +1,18 @@
 """Looks at the folders of an index: reads their rules, and finds which files changed."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
-
-import anyio.to_thread
+from typing import Protocol, Self
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders
-from vector_index_mcp.files.ignore import RULES, Ignore, concerns_rules
-from vector_index_mcp.files.scan import Changes, Known, Tree, look, walk
+from vector_index_mcp.files.ignore import RULES, concerns_rules
+from vector_index_mcp.files.scan import Changes, Known, Tree
+from vector_index_mcp.indexing.deep import Rules, look, walk
+from vector_index_mcp.indexing.looks import Looks
 
 
 class Watches(Protocol):
@@ -34,7 +35,7 @@ class View:
     """What the last look found in one folder of the index."""
 
     folder: Folder
-    ignore: Ignore
+    ignore: Rules
     """The folder's rules at that time."""
     problem: ProjectError | None = None
     """Why the folder is out of reach; the index keeps its files meanwhile."""
@@ -50,50 +51,74 @@ class Outlook:
     """Looks at the folders of one index."""
 
     def __init__(
-        self, folders: Folders, make_ignore: Callable[[Folder], Ignore], watches: Watches
+        self,
+        folders: Folders,
+        make_ignore: Callable[[Folder], Rules],
+        watches: Watches,
+        looks: Looks,
     ) -> None:
-        """Read the rules of all folders.
+        """Prepare; see `of`."""
+        self._folders = folders
+        self._make_ignore = make_ignore
+        self._watches = watches
+        self._looks = looks
+        self._views: dict[str, View] = {}
+        # The folders whose rules could not be read yet, by name, and why; they have no view.
+        self._unread: dict[str, ProjectError] = {}
+        self._others: list[str] = []  # keys of folders that were replaced since the last look
+
+    @classmethod
+    async def of(
+        cls,
+        folders: Folders,
+        make_ignore: Callable[[Folder], Rules],
+        watches: Watches,
+        looks: Looks,
+    ) -> Self:
+        """Make one, and read the rules of all folders.
 
         Args:
             folders: The folders of the index; some may be added or removed later.
             make_ignore: Reads the rules of a folder as they are on disk now.
             watches: Reports changes in the folders.
+            looks: Looks at folders, whose drives may hang.
         """
-        self._folders = folders
-        self._make_ignore = make_ignore
-        self._watches = watches
-        self._views: dict[str, View] = {}
-        self._others: list[str] = []  # keys of folders that were replaced since the last look
-        self._views = self._followed()
+        outlook = cls(folders, make_ignore, watches, looks)
+        await outlook._follow()
+        return outlook
 
     async def _follow(self) -> None:
         """Add views of new folders, and drop those of removed ones."""
-        if [view.folder for view in self.views] != list(self._folders):
-            self._views = await anyio.to_thread.run_sync(self._followed)  # may start git
-
-    def _followed(self) -> dict[str, View]:
-        views = {}
-        for folder in self._folders:
+        if [view.folder for view in self.views] == list(self._folders):
+            return
+        views, unread = {}, {}
+        for folder in list(self._folders):
             view = self._views.get(folder.name)
             if view is None or view.folder != folder:
-                view = View(folder, self._make_ignore(folder))
+                try:
+                    ignore = await self._looks.work_in(folder, partial(self._make_ignore, folder))
+                except ProjectError as error:
+                    unread[folder.name] = error
+                    continue
+                # Until somebody looks at all of it, it is as if it were still out of reach.
+                view = View(folder, ignore, self._unread.get(folder.name))
             views[folder.name] = view
-        return views
+        self._views, self._unread = views, unread
 
     @property
     def views(self) -> list[View]:
-        """What was found in each folder."""
+        """What was found in each folder whose rules could be read."""
         return [*self._views.values()]
 
     def view_of(self, key: str) -> View | None:
-        """The view of the folder in which `key` lies; None if it lies in none."""
+        """The view of the folder in which `key` lies; None if there is none."""
         folder = self._folders.of(key)
         return self._views.get(folder.name) if folder is not None else None
 
     def is_ignored_folder(self, folder: Folder, path: str) -> bool:
         """Whether the folder at `path` in `folder` needs no watch. May be called in any thread."""
         view = self._views.get(folder.name)
-        return view is not None and view.ignore.is_ignored(path, True)
+        return folder.name in self._unread if view is None else view.ignore.is_ignored(path, True)
 
     @property
     def sources(self) -> list[Path]:
@@ -113,7 +138,13 @@ class Outlook:
     @property
     def problems(self) -> dict[str, str]:
         """The folders that are out of reach, by name, and why."""
-        return {v.folder.name: str(v.problem) for v in self.views if v.problem is not None}
+        found = {v.folder.name: v.problem for v in self.views if v.problem is not None}
+        return {name: str(problem) for name, problem in (found | self._unread).items()}
+
+    @property
+    def absent(self) -> list[Folder]:
+        """The folders that are out of reach."""
+        return [folder for folder in self._folders if folder.name in self.problems]
 
     @property
     def unreadable(self) -> list[str]:
@@ -142,18 +173,15 @@ class Outlook:
             keys = [key for key in touched if holds(key)]
             if not keys:
                 continue
-            # The last argument: read touched files even if their stamp is the same, since a write
-            # through a memory map does not change it.
+            linked = set(view.linked)  # a copy: the look may go on when nobody waits for it
             others_here = [key for key in others if holds(key)]
-            looking = partial(
-                look, view.folder, view.ignore, keys, known, view.linked, others_here, keys
-            )
+            looking = partial(look, view.folder, view.ignore, keys, known, linked, others_here)
             try:
-                changes = await anyio.to_thread.run_sync(looking)
+                changes = await self._looks.work_in(view.folder, looking)
             except ProjectError as error:
                 view.problem = error
                 continue
-            view.problem = None
+            view.problem, view.linked = None, linked
             view.left_out = max(view.left_out, changes.left_out)
             found.dirty += changes.dirty
             found.gone += changes.gone
@@ -174,10 +202,11 @@ class Outlook:
         await self._follow()
         outdated = await self._renewed(self.views, in_repositories=True)
         await self._watches.settle(bool(outdated) or may_have_missed)
-        whole = Tree()
+        whole = Tree(unreadable=[f"{name}/" for name in self._unread])
         for view in self.views:
+            walking = partial(walk, view.folder, view.ignore)
             try:
-                tree = await anyio.to_thread.run_sync(walk, view.folder, view.ignore)
+                tree = await self._looks.work_in(view.folder, walking)
             except ProjectError as error:
                 view.problem = error
                 whole.unreadable.append(f"{view.folder.top}/")
@@ -191,9 +220,8 @@ class Outlook:
         return whole
 
     def _raise_if_all_are_absent(self) -> None:
-        problems = [view.problem for view in self.views]
-        if problems and all(problems):
-            raise ProjectError(str(problems[0]))
+        if (problems := self.problems) and len(problems) == len(self._folders):
+            raise ProjectError(next(iter(problems.values())))
 
     def _of_no_folder(self, touched: Iterable[str], known: Known) -> list[str]:
         """Files that the index still holds of folders that were removed from it."""
@@ -220,26 +248,34 @@ class Outlook:
         others, self._others = self._others, []
         return [*keys, *others], others
 
-    def is_outdated(self) -> bool:
-        """Whether rules from outside of the folders have changed. Blocks; changes nothing."""
-        return any(
-            view.ignore.is_outdated_by(self._make_ignore(view.folder), in_repositories=True)
-            for view in self.views
-        )
+    async def is_outdated(self) -> bool:
+        """Whether rules from outside of the folders have changed. Changes nothing."""
+        for view in self.views:
+            with suppress(ProjectError):
+                if (await self._looks.work_in(view.folder, partial(self._newer, view, True)))[1]:
+                    return True
+        return False
 
     async def _settle(self, everywhere: bool) -> None:
         self._others += await self._watches.settle(everywhere)
 
     async def _renewed(self, views: Iterable[View], *, in_repositories: bool) -> list[View]:
         """Read rules again; returns the views whose rules from outside of the folder changed."""
+        outdated = []
+        for view in views:
+            try:
+                newer, is_outdated = await self._looks.work_in(
+                    view.folder, partial(self._newer, view, in_repositories)
+                )
+            except ProjectError as error:
+                view.problem = error
+                continue
+            view.ignore = newer
+            if is_outdated:
+                outdated.append(view)
+        return outdated
 
-        def renew() -> list[View]:  # may start git
-            outdated = []
-            for view in views:
-                newer = self._make_ignore(view.folder)
-                if view.ignore.is_outdated_by(newer, in_repositories=in_repositories):
-                    outdated.append(view)
-                view.ignore = newer
-            return outdated
-
-        return await anyio.to_thread.run_sync(renew)
+    def _newer(self, view: View, in_repositories: bool) -> tuple[Rules, bool]:
+        """The rules of a folder as they are now, and whether those from outside changed."""
+        newer = self._make_ignore(view.folder)  # may start git
+        return newer, view.ignore.is_outdated_by(newer, in_repositories=in_repositories)

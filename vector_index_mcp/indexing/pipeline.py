@@ -179,7 +179,7 @@ class Pipeline:
         with self._activity.of(f"the commit of {_files(list(batch.known))}"):
             await self._commit(store, ledger, model, prepared)
             if gone:
-                await store.delete(_storable(gone))
+                await store.delete(gone)
                 for key in gone:
                     ledger.forget(key)
         self._remember(prepared, gone)
@@ -202,7 +202,7 @@ class Pipeline:
         records = [replace(record, key=keys[key]) for key, record in known.items() if record]
         renamed = {keys[key]: row for key, row in rows.items()}
         await self._store(store, ledger, records, renamed)
-        await store.delete(_storable(keys))
+        await store.delete(keys)
         for key in keys:
             ledger.forget(key)
 
@@ -245,7 +245,7 @@ class Pipeline:
         if documents:
             self.revision += 1
             await store.replace(documents, self.revision, vectors)
-        await store.put_records([record for record in records if is_storable(record.key)])
+        await store.put_records(records)
         for record in records:
             lacking = sum(vector is None for _, vector in rows.get(record.key, ()))
             ledger.put(record, lacking)
@@ -279,7 +279,7 @@ class Pipeline:
         if documents:
             self.revision += 1
             await store.replace(documents, self.revision, vectors)
-        await store.put_records([record for record in records if is_storable(record.key)])
+        await store.put_records(records)
         for record in found:
             if record.key in hashes:
                 ledger.put(record, sum(h not in vectors for h in hashes[record.key]))

@@ -26,24 +26,29 @@ class DirtyQueue:
     def __init__(self, quiet: float, longest: float) -> None:
         self._debouncer = Debouncer(quiet, longest)
         self._unfinished = Debouncer(_UNFINISHED_QUIETS * quiet, _UNFINISHED_LONGESTS * longest)
+        self._settled: set[str] = set()
         self._wake = anyio.Event()
         self._loop = asyncio.get_running_loop()
 
     def touch(self, paths: Iterable[str]) -> None:
         """Note that something happened at `paths`."""
         paths = list(paths)
+        self._settled.difference_update(paths)
         self._unfinished.forget(paths)
         self._debouncer.touch(paths, time.monotonic())
         self._wake.set()
 
     def touch_unfinished(self, paths: Iterable[str]) -> None:
         """Note that the files at `paths` were written, and are still open."""
-        new = (path for path in paths if path not in self._debouncer)
+        new = [path for path in paths if path not in self._debouncer]
+        self._settled.difference_update(new)
         self._unfinished.touch(new, time.monotonic())
         self._wake.set()
 
     def touch_unless_queued(self, paths: Iterable[str]) -> None:
         """Like `touch`, but does not make paths wait longer that wait already."""
+        paths = list(paths)
+        self._settled.difference_update(paths)
         if new := [path for path in paths if path not in self._debouncer]:
             self.touch(new)
 
@@ -64,6 +69,15 @@ class DirtyQueue:
         """The paths that have been touched and not taken yet."""
         return [*self._debouncer, *self._unfinished]
 
+    def note_settled(self, paths: Iterable[str]) -> None:
+        """Note which touched paths a look has found up to date, in place of the last look."""
+        self._settled = set(paths).intersection(self.touched)
+
+    @property
+    def settled_count(self) -> int:
+        """How many touched paths were up to date at the last look, and not touched since."""
+        return len(self._settled)
+
     def wake(self) -> None:
         """Make `wait` return, because there is other work than touched paths."""
         self._wake.set()
@@ -80,7 +94,9 @@ class DirtyQueue:
     def take_touched(self) -> list[str]:
         """Take the touched paths that are quiet by now, or have waited long enough."""
         now = time.monotonic()
-        return [*self._debouncer.take(now), *self._unfinished.take(now)]
+        taken = [*self._debouncer.take(now), *self._unfinished.take(now)]
+        self._settled.difference_update(taken)
+        return taken
 
     @property
     def has_touched(self) -> bool:

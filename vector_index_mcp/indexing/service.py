@@ -15,6 +15,7 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
+from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import BusyError, ModelNotFoundError, Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
@@ -30,6 +31,7 @@ from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.reading import Reader
 from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.settled import note_settled
 from vector_index_mcp.indexing.state import StateMachine
 from vector_index_mcp.indexing.status import Progress, Status, status_of
 from vector_index_mcp.indexing.team_vectors import TeamVectors
@@ -77,15 +79,8 @@ class LiveIndex:
         self._reader = Reader(place.uri, options.remote.server)
         self._options = options
         self._cache = cache
-        self._keeper = Keeper(
-            self.folders,
-            place,
-            options,
-            self.pipeline,
-            self.cached_embedder,
-            self.activity,
-            self.state,
-        )
+        parts = self.pipeline, self.cached_embedder, self.activity, self.state
+        self._keeper = Keeper(self.folders, place, options, *parts)
         self.looks = self._keeper.looks
         """Looks whether folders can be reached."""
 
@@ -334,13 +329,10 @@ class LiveIndex:
             return
         async with self._reader.reading(self._keeper.opener) as found:
             if found is None:
-                raise self._missing()
+                error = self.state.error
+                nothing = StoreError("nothing is indexed yet", Problem.INDEX_MISSING)
+                raise StoreError(error) if error else nothing
             yield found
-
-    def _missing(self) -> StoreError:
-        if self.state.error:
-            return StoreError(self.state.error)
-        return StoreError("nothing is indexed yet", Problem.INDEX_MISSING)
 
     def forget_reading(self) -> bool:
         """Have an index on another machine opened again; False if it is local, or written here."""
@@ -374,14 +366,15 @@ class LiveIndex:
         try:
             if self.fetch is None:
                 with anyio.fail_after(None if is_local(self.uri) else _STATUS_PATIENCE_SECONDS):
-                    async with self.reading() as (index, ledger):
-                        size, model = await index.size_bytes(), index.manifest.model
+                    size, model, ledger = await self.looks.while_it_answers(self.uri, self._facts())
         except StoreError as error:
             problem = self.remedies.message(error)
         except TimeoutError:
             problem = f"the index at {self.uri} does not answer"
-        if self.indexer is not None:  # a rebuild may have been swapped in meanwhile
-            ledger, absent = self.indexer.live.ledger, self.indexer.outlook.problems
+        if (indexer := self.indexer) is not None:  # a rebuild may have been swapped in meanwhile
+            await note_settled(indexer, self.looks)
+            absent = indexer.outlook.problems | await self.looks.silent(self.folders)
+            ledger, model = indexer.live.ledger, indexer.live.index.manifest.model
         else:
             absent = await self.looks.absent(self.folders)
         status = status_of(
@@ -398,3 +391,9 @@ class LiveIndex:
             size_bytes=size,
         )
         return replace(status, shared=self._keeper.of_shared)
+
+    async def _facts(self) -> tuple[int | None, ModelIdentity | None, Ledger]:
+        """The index's size, its model, and what is known of its files; raises as `reading`."""
+        await self.looks.at_index(self.uri, lambda: None)
+        async with self.reading() as (index, ledger):
+            return await index.size_bytes(), index.manifest.model, ledger

@@ -15,10 +15,10 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import Ignore
-from vector_index_mcp.files.scan import walk
+from vector_index_mcp.indexing.deep import walk
 from vector_index_mcp.indexing.ledger import INDEXED, is_cut_by_lines
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import Prepared, Task
+from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 
 _FILES_PER_PORTION = 200
@@ -76,7 +76,7 @@ async def verify(
             tasks = {key: Task(homes[key], key) for key in keys}
             prepared = await crew.prepare([t for key, t in tasks.items() if key not in by_lines])
             prepared += [await crew.by_lines(tasks[key], why) for key, why in by_lines.items()]
-            rows = await index.store.rows(keys)
+            rows = await index.store.rows(filter(is_storable, keys))
             for one in prepared:
                 _compare(one, records[one.key], rows.get(one.key, []), report)
     finally:

@@ -1,6 +1,6 @@
 """Objects as files in a folder, for example on a drive that a team shares.
 
-Anybody may have written these files, and the drive may hang: see `within` and `apart`.
+Anybody may have written these files, and the drive may hang: see `within` and `detached`.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ import filelock
 
 from vector_index_mcp.errors import Problem, StorageError, sentence
 from vector_index_mcp.objects import within
-from vector_index_mcp.objects.apart import Apart, Work
 from vector_index_mcp.objects.store import Content, Entry, is_sound, kept_here
+from vector_index_mcp.processes.detached import Detached, Work
 
 T = TypeVar("T")
 _HIDDEN = ".writing-"  # names of unfinished files begin with this
@@ -29,6 +29,7 @@ _LEFT_OVER_SECONDS = 86_400.0  # after the last write; the process that wrote th
 _LOCK = ".lock"
 _LOCK_SECONDS = 10
 _SECONDS = 20.0  # for one step: an entry of a listing, or a piece of a file
+_ENDING_SECONDS = 0.5  # for an abandoned call to remove an unfinished file
 _PIECE_BYTES = 1 << 20
 _MOST_ENTRIES = 500_000
 _MOST_REPLACED_BYTES = 1 << 26  # of an object read to compare its tag; documents have some kB
@@ -41,7 +42,7 @@ class FolderObjects:
     def __init__(self, folder: Path) -> None:
         self.uri = str(folder)
         self._folder = folder
-        self._apart = Apart(_AT_ONCE)
+        self._threads = Detached(_AT_ONCE, "store", ending_seconds=_ENDING_SECONDS)
 
     async def entries(self, prefix: str = "") -> list[Entry]:
         """See `Objects`."""
@@ -220,7 +221,7 @@ class FolderObjects:
     async def _run(self, do: Callable[[Work[T]], T]) -> T:
         """Run a call that may hang, and translate its errors; if cancelled, abandon it."""
         try:
-            return await self._apart.run(do, _SECONDS)
+            return await self._threads.run(do, _SECONDS)
         except filelock.Timeout:
             raise StorageError(f"the store {self.uri} is locked by another machine") from None
         except TimeoutError as error:

@@ -1,4 +1,4 @@
-"""Starts and ends child processes, and limits how much of the machine they take.
+"""Starts and ends child processes, limits what they take, and runs what may hang in threads.
 
 Must not know what any process is for: no file, no index, no model, no protocol.
 """

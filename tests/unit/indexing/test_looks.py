@@ -10,6 +10,7 @@ import anyio.to_thread
 import pytest
 from waiting import eventually
 
+from vector_index_mcp.errors import ProjectError, StorageError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing import looks
 from vector_index_mcp.indexing.looks import Looks
@@ -51,15 +52,11 @@ async def test_a_place_that_does_not_answer_is_looked_at_by_one_thread_until_it_
     for _ in range(3):
         with pytest.raises(TimeoutError):
             await looks.at(PLACE, stuck)
-        with pytest.raises(TimeoutError):
-            looks.at_once(PLACE, stuck)
         assert await looks.at(OTHER, lambda: "there") == "there"
-        assert looks.at_once(OTHER, lambda: "there") == "there"
     assert stuck.count == 1
     stuck.may_end.set()
     await eventually(lambda: not looks.is_waiting([Folder(PLACE)]))
     assert await looks.at(PLACE, stuck) == 2
-    assert looks.at_once(PLACE, stuck) == 3
 
 
 async def test_an_answer_is_never_older_than_its_question(stuck):
@@ -101,8 +98,84 @@ async def test_if_the_system_starts_no_thread_there_is_no_answer(monkeypatch):
     looks = Looks()
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", refuse)
-        for look in (looks.at, looks.at_once):
-            with pytest.raises(TimeoutError):
-                result = look(PLACE, partial(str, "there"))
-                await result
+        with pytest.raises(TimeoutError):
+            await looks.at(PLACE, partial(str, "there"))
     assert await looks.at(PLACE, partial(str, "there")) == "there"
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_work_in_a_folder_goes_on_as_long_as_the_drive_answers(stuck, tmp_path):
+    looks, folder = Looks(), Folder(tmp_path)
+    found, seen = [], []
+
+    async def work():
+        found.append(await looks.work_in(folder, stuck))
+
+    async def answers(place):
+        seen.append(place)
+        if len(seen) == 3:
+            stuck.may_end.set()
+        return True
+
+    looks.answers = answers
+    await work()
+    assert (found, seen[:3]) == ([1], [tmp_path] * 3)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_work_in_a_folder_whose_drive_hangs_is_given_up_and_not_begun_twice(stuck, tmp_path):
+    looks, folder = Looks(), Folder(tmp_path, "far")
+    hang = Stuck()
+    with pytest.raises(TimeoutError):
+        await looks.at(folder.path, hang)
+    for _ in range(2):
+        with pytest.raises(ProjectError, match="does not answer"):
+            await looks.work_in(folder, stuck)
+    assert stuck.count == 1
+    assert await looks.hung([folder, Folder(tmp_path / "other")]) == {folder}
+    hang.may_end.set()
+    stuck.may_end.set()
+    assert await looks.work_in(folder, stuck) == 2
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_what_uses_the_index_is_awaited_as_long_as_its_drive_answers(stuck, tmp_path):
+    looks, gate, ended = Looks(), anyio.Event(), []
+
+    async def search():
+        try:
+            await gate.wait()
+        finally:
+            ended.append("search")
+        return "found"
+
+    async def answers(place):
+        gate.set()
+        return True
+
+    with pytest.raises(TimeoutError):
+        await looks.at(tmp_path, stuck)
+    with pytest.raises(StorageError, match="the drive of the index .* does not answer"):
+        await looks.while_it_answers(str(tmp_path), search())
+    await eventually(lambda: ended == ["search"])
+    with pytest.raises(StorageError, match="the drive of the index .* does not answer"):
+        await looks.at_index(str(tmp_path), stuck)
+    looks.answers = answers
+    assert await looks.while_it_answers(str(tmp_path), search()) == "found"
+
+
+async def test_what_is_cancelled_has_ended_before_anybody_goes_on(tmp_path):
+    looks, begun, ended = Looks(), anyio.Event(), []
+
+    async def search():
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append("search")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(looks.while_it_answers, str(tmp_path), search())
+        await begun.wait()
+        tasks.cancel_scope.cancel()
+    assert ended == ["search"]

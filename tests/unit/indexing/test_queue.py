@@ -39,3 +39,22 @@ async def test_somebody_who_waits_is_woken_for_an_open_file():
             await queue.wait()
 
     assert taken == ["log"]
+
+
+async def test_what_a_look_found_up_to_date_counts_as_a_change_again_once_it_is_touched():
+    queue = DirtyQueue(quiet=0.0, longest=0.0)
+    queue.touch(["a", "b", "c", "d"])
+    queue.note_settled(["a", "b", "c", "d", "nobody has touched it"])
+    assert queue.settled_count == 4
+    queue.touch(["a"])
+    queue.touch_unless_queued(["b"])
+    assert queue.settled_count == 2
+    queue.note_settled(["d"])
+    assert queue.settled_count == 1
+    queue.touch_unfinished(["e"])
+    queue.note_settled(["e"])
+    queue.touch_unfinished(["e"])
+    assert queue.settled_count == 0
+    queue.note_settled(["d"])
+    assert set(queue.take_touched()) >= {"a", "b", "c", "d"}
+    assert queue.settled_count == 0

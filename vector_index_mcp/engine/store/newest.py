@@ -1,10 +1,18 @@
 """Reads which version of a local table is the newest, to notice commits of other processes."""
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
+
+from vector_index_mcp.processes.detached import Detached
+
+_PATIENCE_SECONDS = 3.0  # for the drive to answer
+_State: TypeAlias = tuple[str, int, int] | None
 
 
-def state_of(table: Path) -> tuple[str, int, int] | None:
+def state_of(table: Path) -> _State:
     """Return the name, inode and mtime of the newest version's file; None if there is no table.
 
     Only the newest version counts: a maintenance may still be deleting older ones. lance counts
@@ -17,3 +25,32 @@ def state_of(table: Path) -> tuple[str, int, int] | None:
     except (OSError, ValueError):
         return None
     return newest.name, status.st_ino, status.st_mtime_ns
+
+
+class Newest:
+    """The newest versions of some local tables, as this process left them."""
+
+    def __init__(self, tables: Sequence[Path]) -> None:
+        """Prepare; `note` looks for the first time."""
+        self._tables = tables
+        self._left: tuple[_State, ...] | None = None  # None if they are unknown
+        self._threads = Detached(1, "versions")
+
+    @property
+    def is_as_left(self) -> bool:
+        """Whether they are those that were noted, or none were. Blocks."""
+        now = self._now()
+        if self._left is None:
+            self._left = now
+        return self._left == now
+
+    async def note(self) -> None:
+        """Note them as they are now; if the drive does not answer, they are unknown."""
+        if not self._tables:
+            return
+        self._left = None
+        with suppress(TimeoutError, RuntimeError):  # or no thread is left
+            self._left = await self._threads.run(lambda _: self._now(), _PATIENCE_SECONDS)
+
+    def _now(self) -> tuple[_State, ...]:
+        return tuple(map(state_of, self._tables))

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -232,6 +233,25 @@ def unembedded_chunks(rows: pa.Table) -> list[UnembeddedChunk]:
     return list(map(UnembeddedChunk, *columns))
 
 
+def stored(key: str) -> str:
+    """Return how the table `files` spells a key: itself, unless its name is not Unicode.
+
+    Then it is a slash, with which no key begins, and the key's bytes.
+    """
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return "/" + key.encode("utf-8", "surrogatepass").hex()
+    return key
+
+
+def _key_of(spelling: str) -> str:
+    if spelling.startswith("/"):
+        with suppress(ValueError):
+            return bytes.fromhex(spelling[1:]).decode("utf-8", "surrogatepass")
+    return spelling
+
+
 def file_rows(records: Sequence[FileRecord], *, with_details: bool = True) -> pa.Table:
     """Return the rows of the table `files` for `records`.
 
@@ -240,7 +260,16 @@ def file_rows(records: Sequence[FileRecord], *, with_details: bool = True) -> pa
         with_details: Whether the table has the column `details`.
     """
     rows = [
-        (r.key, *r.stamp, r.content_hash, r.chunk_count, r.state, r.reason, r.masked, r.details)
+        (
+            stored(r.key),
+            *r.stamp,
+            r.content_hash,
+            r.chunk_count,
+            r.state,
+            r.reason,
+            r.masked,
+            r.details,
+        )
         for r in records
     ]
     columns = zip(*rows, strict=True) if rows else [[] for _ in FILES.names]
@@ -256,6 +285,6 @@ def file_records(table: pa.Table) -> list[FileRecord]:
     names = [name for name in FILES.names if name in table.column_names]
     columns = (table.column(name).to_pylist() for name in names)
     return [
-        FileRecord(key, (size, mtime_ns, ctime_ns), *rest)
+        FileRecord(_key_of(key), (size, mtime_ns, ctime_ns), *rest)
         for key, size, mtime_ns, ctime_ns, *rest in zip(*columns, strict=True)
     ]

@@ -8,8 +8,8 @@ the next start. A search in between may find two revisions of a file; ranking ke
 Callers must run one writing method at a time; reading methods may run at any time.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.contents import Contents
 from vector_index_mcp.engine.store.holdings import holdings
-from vector_index_mcp.engine.store.newest import state_of
+from vector_index_mcp.engine.store.newest import Newest
 from vector_index_mcp.engine.store.predicates import contains, is_among, predicate_of
 from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.engine.store.tables import Tables, created, opened, table_names, write_records
@@ -59,7 +59,8 @@ class Store:
         self._tables = tables
         self.upkeep = Upkeep()
         """Decides when `maintain` is worth its cost."""
-        self._left = self._versions()
+        names = table_names(generation) if reach.is_local else ()
+        self._newest = Newest([Path(reach.uri, f"{name}.lance") for name in names])
 
     @classmethod
     async def open(cls, reach: Reach, generation: int) -> Self:
@@ -76,6 +77,7 @@ class Store:
         dimension = columns.field("vector").type.list_size if "vector" in columns.names else None
         store = cls(reach, generation, tables, dimension)
         store.upkeep = Upkeep(rows, unindexed)
+        await store._newest.note()
         return store
 
     @classmethod
@@ -85,6 +87,7 @@ class Store:
         If other machines write as well, nothing is replaced; see `fencing`.
         """
         store = cls(reach, generation, await created(reach, generation), None)
+        await store._newest.note()
         if dimension is not None:
             await store.set_dimension(dimension)
         return store
@@ -103,8 +106,8 @@ class Store:
 
     @property
     def is_as_left(self) -> bool:
-        """Whether nobody else has committed since this object was made or last wrote."""
-        return self._left == self._versions()
+        """Whether nobody else has committed since this object was made or last wrote. Blocks."""
+        return self._newest.is_as_left
 
     async def is_outrun(self) -> bool:
         """Return whether another machine has committed to tables that only we should write.
@@ -118,26 +121,19 @@ class Store:
             now = [await table.version() for table in (newest.chunks, newest.files)]
         return (*now,) != await self.versions()
 
-    def _versions(self) -> tuple[tuple[str, int, int] | None, ...]:
-        """Return the newest versions of local tables, which change with every commit."""
-        if not self._reach.is_local:
-            return ()
-        names = table_names(self.generation)
-        return tuple(state_of(Path(self._reach.uri, f"{name}.lance")) for name in names)
-
     async def versions(self) -> tuple[int, int]:
         """Return the versions of both tables, which change with every commit."""
         with self._reach.asked("searching"):
             return await self._tables.chunks.version(), await self._tables.files.version()
 
-    @contextmanager
-    def _committing(self, action: str) -> Iterator[None]:
+    @asynccontextmanager
+    async def _committing(self, action: str) -> AsyncIterator[None]:
         """Run a write; note the versions afterwards even if it fails, as it may have committed."""
         try:
             with self._reach.asked(action):
                 yield
         finally:
-            self._left = self._versions()
+            await self._newest.note()
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -149,7 +145,9 @@ class Store:
             return []
         with self._reach.asked("searching"):
             query, most = matched(self._tables.chunks, words), limit
-        if filters != NO_FILTERS and (count := await self.count()) <= _FEW_ROWS:
+        # A server indexes new rows by itself, and counting them would be one more request.
+        may_be_few = filters != NO_FILTERS and not self._reach.is_server
+        if may_be_few and (count := await self.count()) <= _FEW_ROWS:
             query, most = query.postfilter(), count
         rows = (await self._best(query, "_score", most, filters))[:limit]
         found = zip(schema.stored_chunks(rows), rows, strict=True)
@@ -331,9 +329,9 @@ class Store:
 
     async def delete(self, keys: Iterable[str]) -> None:
         """Remove these files: first their rows, then their records."""
-        for batch in batched(keys, _KEYS_PER_PREDICATE):
+        for batch in batched(map(schema.stored, keys), _KEYS_PER_PREDICATE):
             await self._delete(is_among("file_path", batch))
-            with self._committing("writing"):
+            async with self._committing("writing"):
                 await self._tables.files.delete(is_among("file_path", batch))
             self.upkeep.note_commit()
 
@@ -341,7 +339,7 @@ class Store:
         """Insert or replace the records of files, in one commit."""
         if not records:
             return
-        with self._committing("writing"):
+        async with self._committing("writing"):
             rows = schema.file_rows(records, with_details=self._tables.has_details)
             merge = self._tables.files.merge_insert("file_path")
             await merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
@@ -349,7 +347,7 @@ class Store:
 
     async def set_dimension(self, dimension: int) -> None:
         """Give `chunks` an empty column `vector`; drop the column that it has."""
-        with self._committing("writing"):
+        async with self._committing("writing"):
             if self.dimension is not None:
                 await self._tables.chunks.drop_columns(["vector"])
                 self.dimension = None  # set now, in case the rest fails
@@ -372,7 +370,7 @@ class Store:
             self.upkeep.note_done(await self.count(), has_replaced=False)
             return
         keep = kept_for(is_local=self._reach.is_local, is_private=is_private)
-        with self._committing("maintaining"):
+        async with self._committing("maintaining"):
             has_replaced = await tidy(self._tables, keep=keep, is_local=self._reach.is_local)
         if self._reach.is_local:
             self._tables = await opened(self._reach, self.generation)
@@ -383,18 +381,18 @@ class Store:
 
         Nobody else may read it meanwhile. Costs as much as a compaction: 0.3 s for 12,000 rows.
         """
-        with self._committing("maintaining"):
+        async with self._committing("maintaining"):
             await rewrite(self._tables.chunks)
         await self.maintain(is_private=True)
 
     async def _add(self, rows: pa.Table) -> None:
         if rows.num_rows == 0:
             return
-        with self._committing("writing"):
+        async with self._committing("writing"):
             await self._tables.chunks.add(rows)
         self.upkeep.note_commit(rows.num_rows)
 
     async def _delete(self, predicate: str) -> None:
-        with self._committing("writing"):
+        async with self._committing("writing"):
             await self._tables.chunks.delete(predicate)
         self.upkeep.note_commit()

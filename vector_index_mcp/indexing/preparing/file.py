@@ -11,6 +11,7 @@ from vector_index_mcp.engine.types import Claim, Document, FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.scan import UNKNOWN, may_recur
+from vector_index_mcp.indexing.deep import TOO_DEEP, is_deep_folder
 from vector_index_mcp.indexing.ledger import CLAIMED, FAILED, GIVEN_UP, INDEXED, SKIPPED
 from vector_index_mcp.indexing.preparing.claims import are_true
 from vector_index_mcp.indexing.preparing.recipe import Recipe, without_rows
@@ -111,6 +112,8 @@ def _prepare(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
 
 def _read(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
     folder, key, known = task.folder, task.key, task.known
+    if is_deep_folder(key):
+        return _without_text(key, read.Skipped(TOO_DEEP, UNKNOWN), SKIPPED)
     if not is_storable(key):
         skipped = read.Skipped(_UNSTORABLE_NAME, read.stamp_now(folder, key))
         return _without_text(key, skipped, SKIPPED)
