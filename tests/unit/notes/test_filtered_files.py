@@ -8,6 +8,7 @@ from stores import answered, committed, done, git, notes_of, opened, serving
 from writing import put
 
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store import filters
 
 pytestmark = pytest.mark.anyio
 
@@ -59,6 +60,42 @@ def test_attributes_that_nobody_has_committed_count_as_well(tmp_path, filtering)
         kept.put(SECRET, "my secret\n")
         opened(kept.writer)
         assert SECRET not in kept.person("ls-tree", "-r", "--name-only", "HEAD")
+
+
+@pytest.mark.parametrize("folder", ["projects", "projects/p", "projects/p/knowledge"])
+def test_attributes_in_any_folder_count_before_they_are_committed(tmp_path, filtering, folder):
+    with kept_by_hand(tmp_path) as kept:
+        kept.put(f"{folder}/.gitattributes", "secret* filter=crypt\n")
+        kept.put(SECRET, "my secret\n")
+        opened(kept.writer)
+        assert SECRET not in kept.person("ls-tree", "-r", "--name-only", "HEAD")
+        kept.put(f"{folder}/.gitattributes", "secret* filter=crypt\n\n")
+        with pytest.raises(Refusal, match=SAID):
+            kept.change({SECRET: "x"})
+
+
+def test_a_damaged_index_hides_no_attributes(kept):
+    opened(kept.writer)
+    (kept.home / ".git" / "index").write_bytes(b"DIRC, and nothing that follows")
+    kept.put(SECRET, "another secret\n")
+    assert kept.writer.alone(kept.writer.take_over_by_hand).result() == 0
+    assert committed(kept.home, SECRET) == "my hidden"
+
+
+def test_attributes_that_are_not_checked_out_count(kept):
+    kept.person("update-index", "--skip-worktree", ".gitattributes")
+    (kept.home / ".gitattributes").unlink()
+    opened(kept.writer)
+    kept.put(SECRET, "another secret\n")
+    assert kept.writer.alone(kept.writer.take_over_by_hand).result() == 0
+
+
+def test_git_is_not_asked_where_no_attributes_name_a_filter(kept, monkeypatch):
+    kept.commit({".gitattributes": "* text=auto\n"})
+    opened(kept.writer)
+    monkeypatch.setattr(filters, "attributes", None)
+    kept.change({OTHER: "x"})
+    assert committed(kept.home, OTHER) == "x"
 
 
 def test_no_call_writes_or_removes_such_a_file(kept):

@@ -19,6 +19,7 @@ from vector_index_mcp.notes.store.filters import about_filtered, filtered
 from vector_index_mcp.notes.store.history import Tree, id_of, is_ours
 from vector_index_mcp.notes.store.large import id_of_file
 from vector_index_mcp.notes.store.line_ends import LineEnds
+from vector_index_mcp.notes.store.steps import folders_of
 
 IGNORE = ".gitignore"
 NEVER_KEPT = (
@@ -246,11 +247,9 @@ def newly_ignored(paths: Iterable[str], before: str, after: str) -> list[str]:
 
 def _is_ignored(rules: Patterns, path: str) -> bool:
     """Return whether a file or one of its folders is ignored, or belongs to git."""
-    parts = path.split("/")
-    above = ("/".join(parts[:count]) for count in range(1, len(parts)))
     return (
         not is_ours(path)
-        or any(rules.verdict(folder, True) for folder in above)
+        or any(rules.verdict(folder, True) for folder in folders_of(path))
         or bool(rules.verdict(path, False))
     )
 

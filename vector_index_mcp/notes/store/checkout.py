@@ -2,18 +2,18 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import GIT, Disk
+from vector_index_mcp.notes.store.disk import GIT, WORK, Disk
 from vector_index_mcp.notes.store.history import Tree
 from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.steps import folders_of
 from vector_index_mcp.processes import git
 
 INDEX_OF_GIT = f"{GIT}/index"
 _SKIPPED = b"S "
-_OF_A_PROJECT = 2  # folders: that of all projects, and its own
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class Checkout:
     def _place_left_out(self, tree: Tree, path: str) -> str:
         """Return the folder of a missing file that is left out; empty if it is not."""
         missing = {path: [path]} if tree.id_of(path) else {}
-        for folder in (*_folders(path), path):
+        for folder in [*folders_of(path), path][1:]:  # without the folder of all projects
             if not self.disk.is_folder(folder) and (below := tree.below(folder)):
                 missing[folder] = below
         # git is asked only if a file of the history is missing.
@@ -90,15 +90,8 @@ def _left_out(disk: Disk, repository: Repository) -> frozenset[str] | None:
 
 def submodule_of(tree: Tree, path: str) -> str:
     """Return the submodule that a path is or lies in; empty if there is none."""
-    parts = path.split("/")
-    places = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    places = (*folders_of(path), path)
     return next((place for place in places if tree.is_submodule(place)), "")
-
-
-def _folders(path: str) -> Iterator[str]:
-    """Yield the folder of the path's project, and those in it that are above the path."""
-    parts = path.split("/")
-    return ("/".join(parts[:count]) for count in range(_OF_A_PROJECT, len(parts)))
 
 
 def attributes(
@@ -115,6 +108,9 @@ def attributes(
     arguments = ("-C", str(disk.root), "check-attr", "--stdin", "-z", *names)
     environment = {**_environment(disk), "GIT_WORK_TREE": str(disk.root)}
     result = repository.run(*arguments, given=given, environment=environment)
+    if result.status:  # without a damaged index, which knows files that are not checked out
+        environment["GIT_INDEX_FILE"] = str(disk.root / WORK / "none")
+        result = repository.run(*arguments, given=given, environment=environment)
     if result.status:
         return {}
     fields = [os.fsdecode(each) for each in result.output.split(b"\0")]

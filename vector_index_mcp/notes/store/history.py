@@ -74,10 +74,6 @@ class Tree:
         """Return whether a submodule is at `path`: another repository's files lie below it."""
         return self._files.get(path, ("", ""))[0] == _SUBMODULE
 
-    def has_named(self, name: str) -> bool:
-        """Return whether a file, in any folder, has this name."""
-        return any(path.endswith(name) for path in self._files)
-
     def paths(self) -> Iterator[str]:
         """Yield the paths of all files, without links and submodules."""
         return (path for path, (mode, _) in self._files.items() if mode in PLAIN)

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from vector_index_mcp.files import beneath
@@ -27,6 +27,14 @@ def parted(path: str) -> tuple[str, str]:
     """Split a path into its folder and its name."""
     above, _, name = path.rpartition("/")
     return above, name
+
+
+def folders_of(path: str) -> Iterator[str]:
+    """Yield the folders that a path lies in, from the top, without the store's own."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
 
 
 def token(ending: str) -> str:
