@@ -93,7 +93,7 @@ def test_attributes_that_are_not_checked_out_count(kept):
 def test_git_is_not_asked_where_no_attributes_name_a_filter(kept, monkeypatch):
     kept.commit({".gitattributes": "* text=auto\n"})
     opened(kept.writer)
-    monkeypatch.setattr(filters, "attributes", None)
+    monkeypatch.setattr(filters, "_is_required", None)
     kept.change({OTHER: "x"})
     assert committed(kept.home, OTHER) == "x"
 

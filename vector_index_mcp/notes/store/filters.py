@@ -4,16 +4,15 @@ A filter is a program, which is never run here. If the user's settings say that 
 required, git itself would rather fail than keep a file without it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.checkout import attributes
 from vector_index_mcp.notes.store.disk import GIT, Disk
 from vector_index_mcp.notes.store.history import Tree
-from vector_index_mcp.notes.store.steps import folders_of
 from vector_index_mcp.processes import git
 
-_ATTRIBUTES, _FILTER = ".gitattributes", "filter"
+_FILTER = "filter"
 _NO_NAMES = frozenset({"set", "unset", "unspecified", ""})
 
 
@@ -23,27 +22,10 @@ def filtered(disk: Disk, tree: Tree, paths: Collection[str]) -> set[str]:
     Raises:
         Refusal: If git is not installed, or does not end in time.
     """
-    if not paths or not _may_be_filtered(disk, tree, paths):
-        return set()
-    told = attributes(disk, tree.repository, (_FILTER,), sorted(paths))
+    told = attributes(disk, tree, (_FILTER,), paths)
     names = {path: name for (path, _), name in told.items() if name not in _NO_NAMES}
     required = {name for name in set(names.values()) if _is_required(disk, tree, name)}
     return {path for path, name in names.items() if name in required}
-
-
-def _may_be_filtered(disk: Disk, tree: Tree, paths: Iterable[str]) -> bool:
-    """Return whether a file of attributes names a filter: if none does, git need not be asked."""
-    folders = {f"{folder}/" for path in paths for folder in folders_of(path)}
-    for file in (f"{folder}{_ATTRIBUTES}" for folder in ("", *folders)):
-        try:
-            data = disk.read(file)
-        except Refusal:  # git decides whether it counts
-            return True
-        if data is None and tree.id_of(file):  # it is not checked out, and counts all the same
-            return True
-        if data is not None and _FILTER.encode() in data:
-            return True
-    return False
 
 
 def _is_required(disk: Disk, tree: Tree, name: str) -> bool:

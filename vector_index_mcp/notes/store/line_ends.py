@@ -5,7 +5,7 @@ tells what `core.autocrlf` and the attributes `text` and `eol` say. If they say 
 whose line ends are all CRLF, but LF in the history, was converted by somebody else's git.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vector_index_mcp.notes.refusal import Refusal
@@ -17,14 +17,24 @@ from vector_index_mcp.processes import git
 _SETTING = "core.autocrlf"
 _CONVERTS = frozenset({"true", "yes", "on", "1", "input"})
 _UNKNOWN = "unspecified"
+# What git takes for binary has more than one of these bytes in 128 others (`convert_is_binary`).
+_UNPRINTABLE = bytes({*range(32), 127} - {*b"\b\t\n\x0c\r\x1b"})
+_END_OF_FILE = b"\x1a"  # of DOS, at the very end
 
 
 def plain(data: bytes) -> bytes:
     """Return a text with LF for each CRLF, as git does; other content, such as binary, as it is."""
-    if b"\r\n" not in data or b"\0" in data:
+    if b"\r\n" not in data:
         return data
     found = data.replace(b"\r\n", b"\n")
-    return data if b"\r" in found else found
+    return data if b"\r" in found or _is_binary(found) else found
+
+
+def _is_binary(data: bytes) -> bool:
+    text = data.removesuffix(_END_OF_FILE)
+    printable = text.translate(None, _UNPRINTABLE)
+    count = len(printable) - printable.count(b"\n")
+    return b"\0" in data or count >> 7 < len(text) - len(printable)
 
 
 def has_only_crlf(data: bytes) -> bool:
@@ -35,7 +45,7 @@ def has_only_crlf(data: bytes) -> bool:
 def with_crlf(data: bytes) -> bytes:
     """Return a text with CRLF for each line end; other content as it is."""
     found = data.replace(b"\r\n", b"\n")
-    return data if b"\r" in found or b"\0" in found else found.replace(b"\n", b"\r\n")
+    return data if b"\r" in found or _is_binary(found) else found.replace(b"\n", b"\r\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +77,15 @@ class LineEnds:
         Raises:
             Refusal: If git is not installed, or does not end in time.
         """
-        found = dict(files)
-        open_ones = []
-        for path, data in files.items():
-            if b"\r\n" in data:
-                text = plain(data)
-                if text != data and id_of(text) == tree.id_of(path):
-                    found[path] = text
-                else:
-                    open_ones.append(path)
-        if open_ones:
-            known = known or {}
-            old = {**self._old(tree, {*open_ones} - known.keys()), **known}
-            for path, rule in self._rules(tree, open_ones):
-                found[path] = _kept(files[path], old.get(path), rule)
-        return found
+        having = {path: data for path, data in files.items() if b"\r\n" in data}
+        if not having:
+            return dict(files)
+        texts = ((path, plain(data)) for path, data in having.items())
+        old = {path: text for path, text in texts if id_of(text) == tree.id_of(path)}
+        old |= known or {}
+        old |= self._old(tree, having.keys() - old.keys())
+        rules = self._rules(tree, having, old)
+        return {**files, **{p: _kept(d, old.get(p), rules[p]) for p, d in having.items()}}
 
     def _old(self, tree: Tree, paths: set[str]) -> dict[str, bytes]:
         names = {path: name for path in paths if (name := tree.id_of(path))}
@@ -91,15 +95,24 @@ class LineEnds:
             return {}
         return {path: found[name] for path, name in names.items()}
 
-    def _rules(self, tree: Tree, paths: list[str]) -> Iterator[tuple[str, str]]:
-        """Yield "set", "unset", "auto" or "unspecified" for each path, as git would apply it."""
-        usual = "auto" if self._setting(tree) in _CONVERTS else _UNKNOWN
-        told = attributes(self.disk, tree.repository, ("text", "eol"), paths)
-        for path in paths:
+    def _rules(
+        self, tree: Tree, files: Mapping[str, bytes], old: Mapping[str, bytes]
+    ) -> dict[str, str]:
+        """Return "set", "unset", "auto" or "unspecified" by path, as git would apply it."""
+        told, rules = attributes(self.disk, tree, ("text", "eol"), files), dict[str, str]()
+        for path in files:
             text, end = (told.get((path, name), _UNKNOWN) for name in ("text", "eol"))
-            if text == _UNKNOWN:
-                text = "set" if end in {"lf", "crlf"} else usual
-            yield path, text
+            rules[path] = "set" if text == _UNKNOWN and end in {"lf", "crlf"} else text
+        # Of most files, the history tells the same as the setting would, which costs two processes.
+        undecided = [
+            path
+            for path, rule in rules.items()
+            if rule == _UNKNOWN
+            and len({_kept(files[path], old.get(path), each) for each in (_UNKNOWN, "auto")}) > 1
+        ]
+        if undecided and self._setting(tree) in _CONVERTS:
+            rules |= dict.fromkeys(undecided, "auto")
+        return rules
 
     def _setting(self, tree: Tree) -> str:
         run, data = tree.repository.run, self.disk.read(f"{GIT}/config") or b""
