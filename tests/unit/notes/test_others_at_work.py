@@ -97,6 +97,16 @@ def test_a_lock_of_nobody_stops_nothing(writer, store):
     assert lock.exists()
 
 
+def test_nor_does_one_that_gets_too_old_meanwhile(writer, store, monkeypatch):
+    monkeypatch.setattr(upkeep, "_OTHERS_SECONDS", 2.0)
+    lock = store / ".git/gc.pid.lock"
+    lock.touch()
+    made = time.time() - 1.5
+    os.utime(lock, (made, made))
+    wrote(writer, {A: "second"})
+    assert lock.exists()
+
+
 @posix_only
 @pytest.mark.slow
 def test_a_gc_that_prunes_everything_all_the_time_loses_nothing(writer, store):

@@ -56,17 +56,17 @@ def without_pruning(disk: Disk) -> Iterator[None]:
     Raises:
         Refusal: If a `git gc` does not end soon.
     """
-    is_marked = None
+    is_marked = False
     with suppress(OSError), _folders(disk) as (folder, work):
         last = time.monotonic() + _OTHERS_SECONDS
-        while not (is_marked := _mark(folder, work)) and time.monotonic() < last:
+        while not (is_marked := _mark(folder, work)):
+            if time.monotonic() > last:
+                raise Refusal(
+                    Code.GIT_ERROR,
+                    f"`git gc` has been running in {disk.root} for {_OTHERS_SECONDS:.0f} s; "
+                    "nothing was changed; try again when it has ended",
+                )
             time.sleep(_LOOK_SECONDS)
-    if is_marked is False:
-        raise Refusal(
-            Code.GIT_ERROR,
-            f"`git gc` has been running in {disk.root} for {_OTHERS_SECONDS:.0f} s; nothing was "
-            "changed; try again when it has ended",
-        )
     try:
         yield
     finally:
