@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from vector_index_mcp.notes.merging import merged
 from vector_index_mcp.notes.merging.places import around, beside, label_of, shown
 from vector_index_mcp.notes.store.history import PLAIN, contents, files_of, is_ours
-from vector_index_mcp.notes.store.large import about, large_ones
+from vector_index_mcp.notes.store.large import about_large, large_ones
 from vector_index_mcp.notes.store.repository import Repository
 
 Entry = tuple[str, str]
@@ -57,7 +57,7 @@ def by_moving(repository: Repository, ours: str, theirs: str) -> Coming:
     gone = (path for path in changed if _is_plain(old.get(path)) and path not in wanted)
     found.files |= dict.fromkeys(gone)
     found.links = {path: old[path][1] for path in changed if not _is_plain(old.get(path, _NEW))}
-    found.notes = [about(path) for path in sorted(found.copies)]
+    found.notes = [about_large(path) for path in sorted(found.copies)]
     return found
 
 
@@ -87,7 +87,9 @@ def by_merging(repository: Repository, base: str, ours: str, theirs: str, label:
     }
     found = _unread(trees, sorted(apart - same), label, theirs)
     found.copies = {p: name for p, (mode, name) in found.taken.items() if mode in PLAIN}
-    found.notes += [about(path) for path, name in sorted(found.copies.items()) if name in large]
+    found.notes += [
+        about_large(path) for path, name in sorted(found.copies.items()) if name in large
+    ]
     read = paths - same - apart
     data = contents(repository, [tree[p][1] for tree in trees for p in read if p in tree])
     old, own, other = ({p: data[t[p][1]] for p in read if p in t} for t in trees)

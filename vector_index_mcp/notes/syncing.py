@@ -24,7 +24,7 @@ from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.filters import filtered
 from vector_index_mcp.notes.store.history import Commit
-from vector_index_mcp.notes.store.large import copy_of, id_of_file, id_of_link
+from vector_index_mcp.notes.store.large import copy_of_object, id_of_file, id_of_link
 from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
 from vector_index_mcp.notes.store.repository import Repository
@@ -282,7 +282,9 @@ class Syncing:
         gone = [p for p, data in files.items() if data is None and disk.is_file(p)]
         gone += [p for p, name in coming.links.items() if id_of_link(disk, p) == name]
         puts = {path: data for path, data in files.items() if data is not None}
-        copies = {path: copy_of(self._repository, name) for path, name in coming.copies.items()}
+        copies = {
+            path: copy_of_object(self._repository, name) for path, name in coming.copies.items()
+        }
         puts = LineEnds(disk).as_checked_out(tree, puts)
         # Removals come first: a file may become a folder, or a folder a file.
         applied = [disk.apply(Change({}, tuple(gone), empties=True))]

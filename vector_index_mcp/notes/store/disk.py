@@ -20,7 +20,7 @@ from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.steps import (
     Copied,
-    copy_of,
+    copy_of_file,
     mode_of,
     parted,
     remove,
@@ -278,7 +278,7 @@ class Applied:
         try:
             folder.link(parted(path)[1], work, old)
         except OSError:  # Android's file systems and exFAT have no hard links
-            write(work, old, copy_of(folder, parted(path)[1]), mode)
+            write(work, old, copy_of_file(folder, parted(path)[1]), mode)
 
     def make(self, path: str, files: Mapping[str, bytes]) -> None:
         """Create a folder together with all its files, in one step."""

@@ -60,7 +60,7 @@ def large_ones(repository: Repository, names: Sequence[str]) -> dict[str, int]:
     return {name: size for name, size in sizes.items() if size > LARGEST_FILE_BYTES}
 
 
-def copy_of(repository: Repository, name: str) -> Copied:
+def copy_of_object(repository: Repository, name: str) -> Copied:
     """Return the content of an object, which git writes into the file itself."""
 
     def copy(descriptor: int) -> None:
@@ -71,7 +71,7 @@ def copy_of(repository: Repository, name: str) -> Copied:
     return Copied(copy)
 
 
-def about(path: str) -> str:
+def about_large(path: str) -> str:
     """Return a sentence about a large file, for people and agents."""
     return (
         f"{path} has more than {LARGEST_FILE_BYTES:,} bytes: it stays as it is, and no tool reads, "

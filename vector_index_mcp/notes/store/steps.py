@@ -57,7 +57,7 @@ def mode_of(folder: beneath.Folder, name: str) -> int | None:
     return stat.S_IMODE(status.st_mode)
 
 
-def copy_of(folder: beneath.Folder, name: str) -> Copied:
+def copy_of_file(folder: beneath.Folder, name: str) -> Copied:
     """Return the content of a file of any size."""
 
     def copy(descriptor: int) -> None:
