@@ -81,7 +81,8 @@ async def test_a_large_file_is_exchanged_and_left_alone(both, is_ahead):
     if is_ahead:
         await main(desktop, "# Other\n", project="other")
     answer = await desktop.synced()
-    assert any(note.startswith(SAID) for note in answer["notes"])
+    if not is_ahead:  # otherwise an exchange after the write may have told it
+        assert any(note.startswith(SAID) for note in answer["notes"])
     assert summed(desktop) == summed(laptop)
     assert await read(desktop) == "# App\n\nMore\n"
     for machine in both:
@@ -116,8 +117,8 @@ async def test_of_one_that_both_changed_both_versions_stay(both):
         put_large(machine, letter)
         committed(machine, BIG)
     await laptop.synced()
-    answer = await desktop.synced()
-    assert any("has two versions" in note for note in answer["notes"])
+    await desktop.synced()
+    assert "has two versions" in await desktop.details()
     await laptop.synced()
     found = {path.read_bytes()[:1] for path in (laptop.home / BIG).parent.iterdir()}
     assert found == {b"x", b"y"}
