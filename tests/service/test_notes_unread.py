@@ -196,6 +196,28 @@ async def test_a_link_that_becomes_a_file_is_one_everywhere(both, is_ahead):
 
 
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
+async def test_a_link_in_place_of_a_folder_is_one_everywhere(both, is_ahead):
+    laptop, desktop = both
+    path = "projects/app/more"
+    (laptop.home / path).mkdir()
+    (laptop.home / path / "a.md").write_text("A\n", encoding="utf-8")
+    await laptop.synced()
+    await desktop.synced()
+    (laptop.home / path / "a.md").unlink()
+    (laptop.home / path).rmdir()
+    linked(laptop, path, "knowledge")
+    committed(laptop, path)
+    await laptop.synced()
+    if is_ahead:
+        await main(desktop, "# Other\n", project="other")
+    await desktop.synced()
+    await laptop.synced()
+    assert f"\t{path}\n" in f"{entries(desktop)}\n"
+    assert entries(laptop) == entries(desktop)
+    assert "a folder on the other" not in await desktop.details()
+
+
+@pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 @pytest.mark.parametrize("is_gone", [False, True], ids=["changed", "gone"])
 async def test_the_folder_of_a_submodule_is_never_touched(both, tmp_path, is_gone, is_ahead):
     laptop, desktop = both

@@ -103,9 +103,9 @@ def by_merging(repository: Repository, base: str, ours: str, theirs: str, label:
 
 def _unread(trees: Sequence[Entries], paths: Sequence[str], label: str, theirs: str) -> Coming:
     """Decide about each of `paths` as a whole."""
-    base, ours, other = trees
     found = Coming()
-    standing = {*ours, *other}
+    known = {path for tree in trees for path in tree}
+    standing = {path for path in known if _stays(*(tree.get(path) for tree in trees))}
     folders = {*around(standing)}
     for path in paths:
         old, own, new = (tree.get(path) for tree in trees)
@@ -115,7 +115,7 @@ def _unread(trees: Sequence[Entries], paths: Sequence[str], label: str, theirs: 
             if new is None:
                 found.notes.append(_kept(path))
             elif _is_plain(new):
-                place = beside(path, label_of(label), {*standing, *folders, *found.taken})
+                place = beside(path, label_of(label), {*known, *around(known), *found.taken})
                 found.taken[place] = new
                 found.notes.append(f'{shown(path)} has two versions; one is kept as "{place}"')
             else:
@@ -126,7 +126,7 @@ def _unread(trees: Sequence[Entries], paths: Sequence[str], label: str, theirs: 
         elif new is None:
             found.files[path] = None
             _note_link(found, path, own)
-        elif path in folders or any(above in ours for above in around([path])):
+        elif path in folders or not standing.isdisjoint(around([path])):
             found.notes.append(
                 f"{shown(path)} is a file on one side and a folder on the other; ours stays, "
                 f"theirs is in the commit {theirs[:12]}"
@@ -137,6 +137,13 @@ def _unread(trees: Sequence[Entries], paths: Sequence[str], label: str, theirs: 
             if own != old:
                 found.notes.append(_kept(path))
     return found
+
+
+def _stays(old: Entry | None, own: Entry | None, new: Entry | None) -> bool:
+    """Return whether a merge leaves anything of a path: one that a side removes goes."""
+    if own == old:
+        return new is not None
+    return own is not None or new not in (None, old)
 
 
 def _note_link(found: Coming, path: str, own: Entry | None) -> None:
