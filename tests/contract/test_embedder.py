@@ -20,7 +20,7 @@ from waiting import eventually
 
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
-from vector_index_mcp.engine.wording import WORDS
+from vector_index_mcp.engine.wording import WORDS, WORDS_AND_GIST
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, WorkerDiedError
 from vector_index_mcp.processes import children
 
@@ -105,6 +105,27 @@ async def test_a_worker_that_is_given_words_alone_makes_their_vectors(worker):
         assert await other.identity() == model == at_hand == WORDS.identity(await worker.identity())
     assert words @ of_words > 0.999 > whole @ of_words
     assert words @ vector > 0.999
+
+
+@needs_model
+async def test_what_code_is_for_brings_its_vector_nearer_to_a_question(worker):
+    code = """store.py class Store
+def put(self, key, row):
+    # Keeps what a user has bought, until the order is paid.
+    self._rows.setdefault(key, []).append(row)
+    self._dirty.add(key)
+    if len(self._rows[key]) > self._most:
+        self._rows[key].pop(0)
+"""
+    [question] = await worker.embed(["where is the shopping cart kept"], urgent=True)
+    async with worker_embedder(MODEL, wording=WORDS_AND_GIST).running() as other:
+        [with_gist, plain] = await other.embed([code, "store.py\nx = 1"])
+        [as_query] = await other.embed([code], urgent=True)
+    [words] = await worker.embed([WORDS.given(code)])
+    assert question @ with_gist > question @ words
+    assert 0.8 < words @ with_gist < 0.999 < words @ as_query
+    assert np.linalg.norm(with_gist) == pytest.approx(1, abs=1e-5)
+    assert np.linalg.norm(plain) == pytest.approx(1, abs=1e-5)
 
 
 async def test_making_an_embedder_starts_nothing():

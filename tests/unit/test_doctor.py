@@ -30,7 +30,7 @@ from vector_index_mcp.doctor.finding import (
 )
 from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.engine.model import find_model
-from vector_index_mcp.engine.wording import WORDS
+from vector_index_mcp.engine.wording import WORDS_AND_GIST
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files import mounts
 from vector_index_mcp.indexing import freshness
@@ -392,7 +392,7 @@ def test_without_a_store_there_is_nothing_to_say_of_it(case):
 
 
 def test_packs_of_the_model_are_counted(tmp_path):
-    digest = WORDS.identity(find_model("all-MiniLM-L6-v2").identity).digest
+    digest = WORDS_AND_GIST.identity(find_model("all-MiniLM-L6-v2").identity).digest
     finding = team.vectors(a_store(tmp_path, digest))
     assert (finding.verdict, finding.words.endswith("1 packs of vectors of this model")) == (
         OK,

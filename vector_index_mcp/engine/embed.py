@@ -25,7 +25,7 @@ from vector_index_mcp.engine.embedder import EmbedderState
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.queries import Queries
 from vector_index_mcp.engine.types import ModelIdentity, Vector, Vectors
-from vector_index_mcp.engine.wording import WHOLE, Wording
+from vector_index_mcp.engine.wording import WHOLE, Reading, Wording
 from vector_index_mcp.engine.worker_process import (
     LONGEST_HEADER_BYTES,
     WORKER_ENVIRONMENT,
@@ -47,6 +47,7 @@ _PATIENCE_SECONDS = 120.0
 # What reading a frame raises that is not JSON, not an object, or lacks what it should have.
 _NO_FRAME = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 _CRASHES_IN_A_ROW = 3  # after so many without an answer in between, it is not started again
+_NOT_RANKED = "it could not rank"
 
 
 @dataclass(slots=True)
@@ -195,11 +196,11 @@ class WorkerEmbedder:
     async def _load_reranker(self) -> None:
         request = {"urgent": False, "texts": [""], "query": ""}
         try:
-            await self._answer_to(request, "ranked", math.inf)  # it may have to be downloaded
+            await self._answer_to(request, _NOT_RANKED, math.inf)  # it may have to be downloaded
         except EmbeddingError as error:
             if self.reranker_state == "loading":  # else the worker has ended meanwhile
                 self.reranker_state = "unavailable"
-                why = str(error).removeprefix("1 texts could not be ranked: ")
+                why = str(error).removeprefix(f"{_NOT_RANKED}: ")
                 self.reranker_reason = f"it cannot be loaded ({why})"
         else:
             self.reranker_state = "ready"
@@ -212,22 +213,24 @@ class WorkerEmbedder:
             raise EmbeddingError("no cross-encoder is configured")
         limit = {} if seconds is None else {"seconds": seconds}
         request = {"urgent": True, "texts": list(texts), "query": query, **limit}
-        found = await self._answer_to(request, "ranked")
+        found = await self._answer_to(request, f"{len(texts)} texts could not be ranked")
         return [float(score) for score in found[:, 0]]
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""
-        given = [self._wording.given(text) for text in texts]
-        return await self._answer_to({"urgent": urgent, "texts": given}, "embedded")
+        reading = Reading(self._wording, texts, are_queries=urgent)
+        request = {"urgent": urgent, "texts": reading.given}
+        failure = f"{len(texts)} texts could not be embedded"
+        return reading.vectors(await self._answer_to(request, failure))
 
     async def _answer_to(
-        self, request: dict[str, Any], verb: str, patience_seconds: float | None = None
+        self, request: dict[str, Any], failure: str, patience_seconds: float | None = None
     ) -> Vectors:
         """Send a request to the worker and return the rows of its answer.
 
         Args:
             request: The request without its id.
-            verb: What happens to the texts, for the error message: `embedded` or `ranked`.
+            failure: Says in the message of an error what has failed.
             patience_seconds: A worker that takes longer is taken to hang; None for the usual time.
         """
         self.start()
@@ -250,9 +253,8 @@ class WorkerEmbedder:
         finally:
             del self._replies[number]
         if reply.vectors is None:
-            count = len(request["texts"])
-            failure = WorkerDiedError if reply.is_orphaned else EmbeddingError
-            raise failure(f"{count} texts could not be {verb}: {reply.error}")
+            error = WorkerDiedError if reply.is_orphaned else EmbeddingError
+            raise error(f"{failure}: {reply.error}")
         return reply.vectors
 
     def _raise_if_unavailable(self) -> None:
