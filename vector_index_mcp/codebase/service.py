@@ -70,11 +70,9 @@ class Codebase:
         """Whether there is work that does not have to wait for an unavailable model."""
         return self.index.progress.is_busy
 
-    @property
-    def pending(self) -> int:
-        """How many changed paths are not indexed yet, by the last search or status."""
-        indexer = self.index.indexer
-        return indexer.outdated_path_count if indexer is not None else 0
+    async def pending(self) -> int:
+        """Return how many changed paths are not indexed yet."""
+        return (await backlog_of(self.index)).pending
 
     @property
     def state(self) -> str:

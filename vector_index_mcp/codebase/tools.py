@@ -206,7 +206,8 @@ async def _trigger(codebase: "Codebase", asked: TriggerArguments, report: _Repor
     run = await codebase.index.trigger(force_reindex=asked.force_reindex)
     with anyio.move_on_after(_TRIGGER_PATIENCE_SECONDS):
         await _follow(report, codebase.index, run)
-    result = _trigger_result(await codebase.index.status(), run, codebase.pending)
+    now = await codebase.index.status()
+    result = _trigger_result(now, run, await codebase.pending())
     return _answer(text.of_trigger(result), result)
 
 
