@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from vector_index_mcp import __version__
-from vector_index_mcp.background import greeting
+from vector_index_mcp.background import greeting, messages
 from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of
 from vector_index_mcp.background.launching import START_SECONDS, last_line, start
 from vector_index_mcp.errors import (
@@ -196,7 +196,7 @@ def call(
 
 def _result(lines: Iterable[bytes], on_progress: OnProgress) -> Any:
     for line in lines:
-        values = greeting.parse(line)
+        values = messages.parsed(line)
         if "result" in values:
             return values["result"]
         if "error" in values:

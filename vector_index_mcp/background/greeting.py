@@ -38,6 +38,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vector_index_mcp import __version__
+from vector_index_mcp.background import messages
 from vector_index_mcp.errors import BackgroundError
 
 MCP, HTTP, REPORT, PAGE, CALL, STOP = "mcp", "http", "report", "page", "call", "stop"
@@ -95,15 +96,6 @@ def line(values: dict[str, Any]) -> bytes:
     return json.dumps(values).encode() + b"\n"
 
 
-def parse(data: bytes) -> dict[str, Any]:
-    """The values in a line of the greeting; empty if the line is invalid."""
-    try:
-        values = json.loads(data)
-    except (ValueError, RecursionError):  # the latter: nested too deep
-        return {}
-    return values if isinstance(values, dict) else {}
-
-
 def greet(
     connection: socket.socket,
     wants: str,
@@ -141,7 +133,7 @@ def greet(
             raise ConnectionAbortedError("the background service ended before it answered")
         answer += byte
     connection.settimeout(None)
-    found = parse(bytes(answer))
+    found = messages.parsed(bytes(answer))
     if not _is_same(found.pop("proof", None), secret, _SERVICE, nonce):
         raise ConnectionAbortedError("what answers is not the background service")
     if refused := found.get("refused"):

@@ -24,7 +24,7 @@ import anyio.abc
 import filelock
 
 from vector_index_mcp import __version__
-from vector_index_mcp.background import greeting
+from vector_index_mcp.background import greeting, messages
 from vector_index_mcp.background.endpoint import (
     HAS_UNIX_SOCKETS,
     Endpoint,
@@ -175,7 +175,7 @@ class Host:
         with anyio.move_on_after(_GREETING_SECONDS) as patience:
             self._greetings.append(patience)
             try:
-                return greeting.parse(await _read_line(stream))
+                return messages.parsed(await _read_line(stream))
             finally:
                 with contextlib.suppress(ValueError):  # given up and removed above
                     self._greetings.remove(patience)
@@ -238,7 +238,7 @@ class Host:
 
         request: dict[str, Any] = {}
         with anyio.move_on_after(_GREETING_SECONDS), contextlib.suppress(*_GONE):
-            request = greeting.parse(await _read_call(stream))
+            request = messages.parsed(await _read_call(stream))
         if request:
             answer = await self.serve_call(request, tell)
             with contextlib.suppress(*_GONE):

@@ -1,5 +1,7 @@
 """What a front end must know of the messages that it carries: JSON-RPC, one message a line.
 
+`parsed` also reads the lines of the greeting.
+
 Pure functions; imports the standard library only.
 """
 
@@ -53,7 +55,7 @@ def lines(read: Callable[[], bytes]) -> Iterator[bytes]:
 
 def understood(line: bytes) -> Message:
     """What the line of a client is."""
-    values = _parsed(line)
+    values = parsed(line)
     method = values.get("method")
     if not isinstance(method, str):
         return Message()
@@ -66,7 +68,7 @@ def understood(line: bytes) -> Message:
 
 def answered(line: bytes) -> str:
     """The id, as JSON, of the request that the line of a service answers; empty if it does not."""
-    values = _parsed(line)
+    values = parsed(line)
     return "" if "method" in values else _identity(values.get("id"))
 
 
@@ -93,7 +95,8 @@ def _answer(message: Message, values: dict[str, Any]) -> bytes:
     return json.dumps(answer).encode() + b"\n"
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def parsed(line: bytes) -> dict[str, Any]:
+    """The values in a line; empty if it is no object of JSON."""
     try:
         return _object(json.loads(line))
     except (ValueError, RecursionError):  # the latter: nested too deep
