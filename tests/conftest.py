@@ -2,6 +2,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -112,6 +113,18 @@ class Drive:
     def go_on(self):
         """From now on all is answered that was asked."""
         self.server.send_signal(signal.SIGCONT)
+
+    @contextmanager
+    def hanging(self, seconds):
+        """Whether it still hangs. It goes on after a while: nothing else would free who waits."""
+        end = threading.Timer(seconds, self.go_on)
+        end.start()
+        self.hang()
+        try:
+            yield end.is_alive
+        finally:
+            end.cancel()
+            self.go_on()
 
     def fail(self):
         """From now on whatever is asked is an error."""

@@ -86,6 +86,17 @@ async def running(home):
         yield Machine(notes)
 
 
+@asynccontextmanager
+async def two_machines(folder: Path, remote):
+    """A laptop and a desktop in `folder`, with the same main text."""
+    homes = [joined(folder / name, remote) for name in ("laptop", "desktop")]
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await laptop.done("update_project_main", project_id="app", content="# App\n")
+        await laptop.synced()
+        await desktop.synced()
+        yield laptop, desktop
+
+
 @contextmanager
 def gone(remote):
     """The time in which the remote cannot be reached."""

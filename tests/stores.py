@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from serving import serving as serving_of_any_set
 from serving import spoken_to as spoken_to_any_set
 from waiting import PATIENCE_SECONDS
+from writing import put
 
 from vector_index_mcp.notes.remedies import REMEDIES
 from vector_index_mcp.notes.service import Notes
@@ -103,6 +104,17 @@ def settings_of_ann(folder):
     settings = folder / "gitconfig"
     settings.write_text("[user]\n\tname = Ann\n\temail = ann@example.org\n", encoding="utf-8")
     return {"GIT_CONFIG_GLOBAL": str(settings), "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def pushed(store, files):
+    """A repository with these texts, by path, as another machine has pushed it."""
+    for path, text in files.items():
+        put(store, path, text)
+    git(store, "init", "--quiet", "--initial-branch=main")
+    git(store, "add", "--all")
+    git(store, "commit", "--quiet", "-m", "Theirs")
+    git(store, "config", "receive.denyCurrentBranch", "ignore")
+    return store
 
 
 def git(store, *arguments, given=None, status=0):

@@ -1,7 +1,7 @@
 """A drive that does not answer: whatever lies on it waits, and nothing else does."""
 
 import threading
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 
 import anyio
 import pytest
@@ -34,19 +34,6 @@ SILENT = "the drive of the index .* does not answer"
 def impatient(monkeypatch):
     for module in (looks, freshness, newest):
         monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.3)
-
-
-@contextmanager
-def hanging(drive):
-    """Whether the drive still hangs. It ends after a while: nothing else would free who waits."""
-    end = threading.Timer(30, drive.go_on)
-    end.start()
-    drive.hang()
-    try:
-        yield end.is_alive
-    finally:
-        end.cancel()
-        drive.go_on()
 
 
 async def settled(index):
@@ -84,7 +71,7 @@ async def test_while_the_index_s_drive_hangs_this_is_said_and_then_all_goes_on(
 ):
     async with codebase.running():
         await settled(codebase.index)
-        with hanging(drive) as hangs:
+        with drive.hanging(30) as hangs:
             for _ in range(3):
                 with pytest.raises(StorageError, match=SILENT):
                     await codebase.search("apple", 5)
@@ -106,7 +93,7 @@ async def test_a_service_ends_although_its_index_s_drive_hangs(codebase, drive, 
     running = codebase.running()
     await running.__aenter__()
     await settled(codebase.index)
-    with hanging(drive) as hangs:
+    with drive.hanging(30) as hangs:
         write(tmp_path / "project", {"two.py": "banana = 2\n"})
         await eventually(lambda: codebase.state == State.ERROR)
         await running.__aexit__(None, None, None)
@@ -116,7 +103,7 @@ async def test_a_service_ends_although_its_index_s_drive_hangs(codebase, drive, 
 async def test_a_scan_that_finds_the_index_s_drive_hanging_is_done_when_it_answers(codebase, drive):
     async with codebase.running():
         await settled(codebase.index)
-        with hanging(drive) as hangs:
+        with drive.hanging(30) as hangs:
             run = codebase.index.indexer.begin_run("rescan")
             await eventually(lambda: codebase.state == State.ERROR)
             assert not run.finished.is_set()
@@ -130,7 +117,7 @@ async def test_a_scan_that_finds_the_index_s_drive_hanging_is_done_when_it_answe
 async def test_a_search_during_which_the_index_s_drive_hangs_ends(codebase, drive):
     async with codebase.running():
         await settled(codebase.index)
-        with hanging(drive) as hangs:
+        with drive.hanging(30) as hangs:
             drive.go_on()
 
             async def find(store, question, most):
@@ -162,7 +149,7 @@ async def test_a_commit_during_which_the_index_s_drive_hangs_stops_nobody_else(
             await replace(*arguments)
 
         live.index.store.replace = hang_and_replace
-        with hanging(drive) as hangs:
+        with drive.hanging(30) as hangs:
             drive.go_on()
             write(tmp_path / "project", {"two.py": "banana = 2\n"})
             await begun.wait()
@@ -175,7 +162,7 @@ async def test_a_commit_during_which_the_index_s_drive_hangs_stops_nobody_else(
 
 
 async def test_a_start_while_the_index_s_drive_hangs_waits_for_it(codebase, drive):
-    with hanging(drive) as hangs:
+    with drive.hanging(30) as hangs:
         async with codebase.running():
             with pytest.raises(StoreError, match=SILENT):
                 await codebase.search("apple", 5)
@@ -186,7 +173,7 @@ async def test_a_start_while_the_index_s_drive_hangs_waits_for_it(codebase, driv
 
 
 async def test_a_start_that_is_given_up_while_the_index_s_drive_hangs_ends(codebase, drive):
-    with hanging(drive) as hangs:
+    with drive.hanging(30) as hangs:
         async with codebase.running():
             await anyio.wait_all_tasks_blocked()
         assert hangs()
@@ -201,7 +188,7 @@ async def test_who_only_reads_an_index_whose_drive_hangs_is_told(codebase, drive
         async with reader.running():
             await finds(reader, "apple", "one.py")
             assert reader.index.indexer is None
-            with hanging(drive) as hangs:
+            with drive.hanging(30) as hangs:
                 for _ in range(3):
                     with pytest.raises(StoreError, match=SILENT):
                         await reader.search("apple", 5)
@@ -262,7 +249,7 @@ async def test_a_folder_whose_drive_hangs_holds_up_no_scan_and_no_sweep_of_the_o
 ):
     async with running([remote, docs], tmp_path) as index:
         await settled(index)
-        with hanging(drive) as hangs:
+        with drive.hanging(30) as hangs:
             write(docs.path, {"two.md": "# Banana\n"})
             with anyio.fail_after(PATIENCE_SECONDS):
                 await (await index.trigger(force_reindex=False)).finished.wait()
@@ -291,7 +278,7 @@ async def test_a_walk_in_the_middle_of_which_a_drive_hangs_goes_on_with_the_othe
                 drive.hang()
             return make_ignore(folder)
 
-        with hanging(drive) as hangs:
+        with drive.hanging(30) as hangs:
             drive.go_on()
             monkeypatch.setattr(index.indexer.outlook, "_make_ignore", hang_and_make)
             write(docs.path, {"two.md": "# Banana\n"})
@@ -303,7 +290,7 @@ async def test_a_walk_in_the_middle_of_which_a_drive_hangs_goes_on_with_the_othe
 
 
 async def test_a_start_does_not_wait_for_a_folder_whose_drive_hangs(drive, remote, docs, tmp_path):
-    with hanging(drive) as hangs:
+    with drive.hanging(30) as hangs:
         async with running([remote, docs], tmp_path) as index:
             await holds(index, "docs/one.md")
             await eventually(lambda: index.indexer.runs.current is None)
@@ -320,7 +307,7 @@ async def test_a_hit_on_a_drive_that_hangs_is_left_out(drive, remote, docs, tmp_
     async with running([remote, docs], tmp_path) as index:
         await settled(index)
         assert await files_with(index, "elder") == {"remote/far.md"}
-        with hanging(drive) as hangs:
+        with drive.hanging(30) as hangs:
             for _ in range(3):
                 assert await files_with(index, "elder") == set()
                 assert await files_with(index, "apple") == {"docs/one.md"}

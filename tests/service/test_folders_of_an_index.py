@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 import pytest
@@ -259,19 +259,6 @@ async def test_all_folders_out_of_reach_are_an_error(index, docs, notes, tmp_pat
         await index.make_sure()
 
 
-@contextmanager
-def hanging(drive):
-    """Whether the drive still hangs. It ends after a while: nothing else would free who waits."""
-    end = threading.Timer(20, drive.go_on)
-    end.start()
-    drive.hang()
-    try:
-        yield end.is_alive
-    finally:
-        end.cancel()
-        drive.go_on()
-
-
 def looking():
     """The threads that look at drives."""
     return [thread for thread in threading.enumerate() if thread.name == "look"]
@@ -305,7 +292,7 @@ async def test_a_drive_that_hangs_stops_neither_the_service_nor_the_other_folder
     drive, remote, docs, embedder, tmp_path
 ):
     async with running(index_of([remote, docs], embedder, tmp_path)) as index:
-        with hanging(drive) as hangs:
+        with drive.hanging(20) as hangs:
             for _ in range(3):
                 assert await files_with(index, "apple") == {"docs/one.md"}
                 await anyio.sleep(1)  # the keeper looks at the folders
@@ -338,7 +325,7 @@ async def test_a_drive_that_hangs_is_told_and_does_not_keep_the_service_from_end
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(codebase.running())
         await settled(codebase.index)
-        with hanging(drive) as hangs:
+        with drive.hanging(20) as hangs:
             with pytest.raises(ProjectError, match="does not answer"):
                 await codebase.search("elder", 5)
             assert codebase.index.indexer.pending_path_count == 0  # nobody else looks in vain
@@ -353,7 +340,7 @@ async def test_an_index_on_a_drive_that_hangs_stops_nothing_else(drive, embedder
     codebase = codebase_of(drive.folder, embedder)
     async with codebase.running():
         await settled(codebase.index)
-        with hanging(drive) as hangs:
+        with drive.hanging(20) as hangs:
             await eventually(lambda: len(looking()) == 2)  # one for the index, one for the project
             assert hangs()
         await eventually(lambda: not looking())
@@ -370,7 +357,7 @@ async def test_a_changed_path_on_a_drive_that_hangs_counts_as_one_to_index(
         await settled(codebase.index)
         codebase.index.indexer.queue.touch(["far.py"])
         assert await codebase.pending() == 0  # it is as it was
-        with hanging(drive) as hangs:
+        with drive.hanging(20) as hangs:
             assert await codebase.pending() == 1
             assert hangs()
 
@@ -381,7 +368,7 @@ async def test_an_index_that_is_lost_while_a_drive_hangs_is_opened_again(
 ):
     async with running(index_of([remote, docs], embedder, tmp_path)) as index:
         live = index.indexer.live
-        with hanging(drive) as hangs:
+        with drive.hanging(20) as hangs:
             (tmp_path / "index").rename(tmp_path / "moved")
             await live.lost.wait()
 

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from machines import git, joined, remote_at, running
+from machines import git, joined, remote_at, two_machines
 
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.store.line_ends import plain
@@ -23,13 +23,8 @@ def remote(tmp_path):
 
 @pytest.fixture
 async def both(tmp_path, remote):
-    """Two machines with the same main text."""
-    homes = [joined(tmp_path / name, remote) for name in ("laptop", "desktop")]
-    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
-        await main(laptop, "# App\n")
-        await laptop.synced()
-        await desktop.synced()
-        yield laptop, desktop
+    async with two_machines(tmp_path, remote) as both:
+        yield both
 
 
 async def main(machine, text, project="app"):

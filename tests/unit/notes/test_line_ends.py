@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from kept import Kept, kept_in
-from stores import answered, asked, done, git, notes_of, opened, serving, writer_of, wrote
+from stores import answered, asked, done, git, notes_of, opened, pushed, serving, writer_of, wrote
 from writing import put
 
 from vector_index_mcp.notes.past.pieces import ALL
@@ -39,14 +39,7 @@ def no_settings(monkeypatch):
 
 def origin_of(folder, texts, attributes=""):
     """A repository as another machine has pushed it."""
-    store = folder / "origin"
-    for path, text in {**texts, ".gitattributes": attributes}.items():
-        put(store, path, text)
-    git(store, "init", "--quiet", "--initial-branch=main")
-    git(store, "add", "--all")
-    git(store, "commit", "--quiet", "-m", "Theirs")
-    git(store, "config", "receive.denyCurrentBranch", "ignore")
-    return store
+    return pushed(folder / "origin", {**texts, ".gitattributes": attributes})
 
 
 def clone_of(folder, origin, *options):

@@ -5,7 +5,19 @@ import shutil
 
 import pytest
 from kept import kept_by_hand, kept_in
-from stores import answered, committed, done, git, log, notes_of, opened, serving, writer_of, wrote
+from stores import (
+    answered,
+    committed,
+    done,
+    git,
+    log,
+    notes_of,
+    opened,
+    pushed,
+    serving,
+    writer_of,
+    wrote,
+)
 from writing import put
 
 from vector_index_mcp.notes.doctor import examining
@@ -22,14 +34,7 @@ RESTORE = "run `git checkout HEAD -- .` there"
 @pytest.fixture
 def origin(tmp_path):
     """A repository with three projects, as another machine has pushed it."""
-    store = tmp_path / "origin"
-    for path, text in MAIN.items():
-        put(store, path, text)
-    git(store, "init", "--quiet", "--initial-branch=main")
-    git(store, "add", "--all")
-    git(store, "commit", "--quiet", "-m", "Theirs")
-    git(store, "config", "receive.denyCurrentBranch", "ignore")
-    return store
+    return pushed(tmp_path / "origin", MAIN)
 
 
 @pytest.fixture
