@@ -228,6 +228,7 @@ READS_ENVIRONMENT = {
     "serving/loading.py",  # where a user's documents and their index lie
     "files/repository.py",  # XDG_CONFIG_HOME, as git does
     "processes/children.py",  # passed on to them
+    "background/births.py",  # passed on to `ps`
     "processes/git.py",  # passed on to git, without what names another repository
     "background/endpoint.py",  # XDG_RUNTIME_DIR, and what stands in for it
     "background/launching.py",  # passed on to the service
@@ -238,7 +239,16 @@ READS_ENVIRONMENT = {
 }
 HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "transformers"]
 # What a client starts once per session.
-FRONT_END = ["greeting", "endpoint", "launching", "contact", "relay", "refusal"]
+FRONT_END = [
+    "births",
+    "contact",
+    "endpoint",
+    "greeting",
+    "launching",
+    "messages",
+    "refusal",
+    "relay",
+]
 
 
 def name_of(module: Path) -> str:

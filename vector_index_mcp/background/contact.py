@@ -15,7 +15,8 @@ from typing import Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting, messages
-from vector_index_mcp.background.endpoint import ENDED, Endpoint, birth_of
+from vector_index_mcp.background.births import birth_of
+from vector_index_mcp.background.endpoint import ENDED, Endpoint
 from vector_index_mcp.background.launching import START_SECONDS, last_line, start
 from vector_index_mcp.errors import (
     BackgroundError,
@@ -267,8 +268,6 @@ def _ends_within(seconds: float, pid: int) -> bool:
 
 
 def _is_alive(pid: int) -> bool:
-    if os.name != "posix":  # Windows has no safe check: signal 0 would end the process
-        return False
     return bool(birth_of(pid))  # empty for a zombie, too
 
 

@@ -12,13 +12,13 @@ import os
 import secrets
 import socket
 import stat
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vector_index_mcp.background.births import birth_of
 from vector_index_mcp.errors import ProjectError
 
 FOLDER_VARIABLE = "VECTOR_INDEX_RUNTIME_DIR"
@@ -185,34 +185,6 @@ def _connection(family: int, address: Any) -> socket.socket:
 
 def _is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & 0o077
-
-
-def birth_of(pid: int) -> str:
-    """A value that differs for all processes that ever have the same pid: the time of its start.
-
-    Empty if no such process lives, and always on Windows.
-    """
-    if os.name != "posix":
-        return ""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return "" if Path("/proc/self").exists() else _birth_from_ps(pid)
-    return "" if fields[0] == "Z" else f"{boot} {fields[19]}"  # in clock ticks since the boot
-
-
-def _birth_from_ps(pid: int) -> str:
-    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    anywhere = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-    try:
-        ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=5, check=False, env=anywhere
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    state, _, began = ran.stdout.strip().partition(" ")
-    return "" if state.startswith("Z") else " ".join(began.split())
 
 
 def new_secret() -> str:

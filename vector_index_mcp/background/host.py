@@ -25,10 +25,10 @@ import filelock
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting, messages
+from vector_index_mcp.background.births import birth_of
 from vector_index_mcp.background.endpoint import (
     HAS_UNIX_SOCKETS,
     Endpoint,
-    birth_of,
     new_secret,
     short,
 )
