@@ -432,10 +432,12 @@ async def test_the_doctor_names_settings_that_the_running_service_does_not_have(
         return next(c for c in json.loads(ran.stdout)["checks"] if c["name"] == "service")
 
     assert (await told())["verdict"] == "ok"
-    found = await told(VECTOR_INDEX_RESCAN_SECONDS="77", VECTOR_INDEX_HTTP_TOKEN="a-secret-token")
+    harmless = {"VECTOR_INDEX_LOG_LEVEL": "DEBUG", "VECTOR_INDEX_HTTP_TOKEN": "a-secret-token"}
+    assert (await told(**harmless))["verdict"] == "ok"
+    found = await told(**harmless, VECTOR_INDEX_RESCAN_SECONDS="77", VECTOR_INDEX_LLM_KEY="secret")
     assert found["verdict"] == "warning"
     assert found["words"].endswith(
-        "started with another value of VECTOR_INDEX_RESCAN_SECONDS, VECTOR_INDEX_HTTP_TOKEN"
+        "started with another value of VECTOR_INDEX_LLM_KEY, VECTOR_INDEX_RESCAN_SECONDS"
     )
     assert "vector-index-mcp stop" in found["remedy"]
 

@@ -44,6 +44,19 @@ if TYPE_CHECKING:  # imports LanceDB, which crashes on a processor without AVX2 
     from vector_index_mcp.indexing.opening import Opener
     from vector_index_mcp.indexing.remote_opening import RemoteOpener
 
+# The token is asked for by the front end that opens the port, with its own settings.
+_WITHOUT_EFFECT_ON_ANSWERS = frozenset(
+    {
+        "allow_broad_path",
+        "editor",
+        "embedding_cache_dir",
+        "embedding_cache_max_mb",
+        "http_token",
+        "log_level",
+        "service_idle_minutes",
+        "worker_idle_minutes",
+    }
+)
 _SLOW_SECONDS = 2.0
 _COMMIT_SECONDS = 2.0  # rows and records may differ during a commit, but not after it
 
@@ -86,11 +99,12 @@ def service(case: Case) -> Finding:
 
 
 def _other_settings(case: Case, stamps: Any) -> list[str]:
-    """The settings of which the service with these stamps has other values than the command."""
+    """The settings that count in answers and that the service with these stamps has otherwise."""
     if not isinstance(stamps, dict):
         return []
     own = case.settings.stamps()
-    return [f"{PREFIX}{field.upper()}" for field in own if own[field] != stamps.get(field)]
+    counting = [field for field in own if field not in _WITHOUT_EFFECT_ON_ANSWERS]
+    return [f"{PREFIX}{field.upper()}" for field in counting if own[field] != stamps.get(field)]
 
 
 def _silent(case: Case, endpoint: Endpoint) -> Finding:
