@@ -22,7 +22,9 @@ _CHUNK_BYTES = 4_096
 
 def add_options(parser: argparse.ArgumentParser, port: int) -> None:
     """Add the options --port and --host; `port` is the default port."""
-    parser.add_argument("--port", type=_port, default=port, help=f"HTTP port ({port}); 0: any free")
+    parser.add_argument(
+        "--port", type=port_of, default=port, help=f"HTTP port ({port}); 0: any free"
+    )
     parser.add_argument(
         "--host",
         default="127.0.0.1",
@@ -79,7 +81,12 @@ def run(
         return _wait(endpoint, connection, is_ending)
 
 
-def _port(text: str) -> int:
+def port_of(text: str) -> int:
+    """Return the number of a port.
+
+    Raises:
+        argparse.ArgumentTypeError: If it is none.
+    """
     if not (text.isascii() and text.isdecimal()) or int(text[:9]) > _HIGHEST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {_HIGHEST_PORT}")
     return int(text)
@@ -94,7 +101,7 @@ def _token(host: str, host_arguments: Sequence[str]) -> str:
     if not token and not _is_loopback(host):
         raise SettingsError(
             f"other machines could reach {host}, and no token protects it; set "
-            "VECTOR_INDEX_HTTP_TOKEN, or leave out --host to listen on this machine alone"
+            "VECTOR_INDEX_HTTP_TOKEN, or listen on this machine alone, with --host 127.0.0.1"
         )
     return token
 

@@ -106,7 +106,11 @@ def test_a_port_in_the_environment_that_is_none_is_refused(environment, capsys):
     environment.setenv("MCPOWER_WEB_PORT", "many")
     with pytest.raises(SystemExit):
         parse(["console"])
-    assert "'many' is not a number" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "MCPOWER_WEB_PORT: 'many' is not a number" in told
+    assert "--port:" not in told
+    assert parse(["console", "--port", "7"]).port == 7
+    assert parse(["list"]).command == "list"
 
 
 @pytest.mark.parametrize(

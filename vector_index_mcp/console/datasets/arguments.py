@@ -23,7 +23,7 @@ USUAL_PORT = 4_173  # as in the original program
 _LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "error": "ERROR"}
 """Our log levels by their names in the original program."""
 _LEVEL, _OUR_LEVEL, _FOLDER = "LOG_LEVEL", "VECTOR_INDEX_LOG_LEVEL", "MCPOWER_DATASETS"
-_OF_PORT = {"port": "MCPOWER_WEB_PORT", "host": "MCPOWER_WEB_HOST"}
+_PORT, _HOST = "MCPOWER_WEB_PORT", "MCPOWER_WEB_HOST"
 _OF_HELP = frozenset({"-h", "--help"})
 _NOUN = "dataset"  # the original writes `dataset list` for our `list`
 _DESCRIPTION = """\
@@ -71,6 +71,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     line = parser.parse_args(arguments)
     if line.command == INDEX:
         _settle_source(parser, line)
+    if line.command == CONSOLE:
+        _settle_port(parser, line)
     return line
 
 
@@ -105,6 +107,15 @@ def _settle_source(parser: argparse.ArgumentParser, line: argparse.Namespace) ->
     [line.source] = given
 
 
+def _settle_port(parser: argparse.ArgumentParser, line: argparse.Namespace) -> None:
+    """Take the port from the original's variable if no option gives one."""
+    if line.port is None:
+        try:
+            line.port = listening.port_of(os.environ[_PORT])
+        except argparse.ArgumentTypeError as wrong:
+            parser.error(f"{_PORT}: {wrong}")
+
+
 def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     serving = add(SERVE, "serve MCP on standard input and output: what an MCP client runs")
     listing = add(LIST, "list the datasets, and say why one cannot be served")
@@ -113,9 +124,10 @@ def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     ui.add_argument("--no-open", action="store_true", help="print the link only")
     console = add(CONSOLE, "serve HTTP: /api/datasets as the original's console, and MCP at /mcp")
     listening.add_options(console, USUAL_PORT)
-    console.set_defaults(
-        **{dest: value for dest, name in _OF_PORT.items() if (value := os.environ.get(name))}
-    )
+    if host := os.environ.get(_HOST):
+        console.set_defaults(host=host)
+    if os.environ.get(_PORT):
+        console.set_defaults(port=None)  # then `_settle_port` reads the variable, and names it
     for command in (serving, listing, ui, console):
         command.add_argument(
             "folder",
