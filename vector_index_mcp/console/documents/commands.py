@@ -95,7 +95,8 @@ def _search(line: Line, desk: Desk) -> int:
     if line.text("mode") == "server":
         from vector_index_mcp.console.documents import rest
 
-        answer: Mapping[str, Any] = rest.search(line.command, wanted, line.whole("port"))
+        port, token = line.whole("port"), desk.load_settings().http_token
+        answer: Mapping[str, Any] = rest.search(line.command, wanted, port, token)
     else:
         answer = desk.ask(line.command, **wanted)
     if answer["lack"]:

@@ -8,6 +8,7 @@ import http.client
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -23,13 +24,16 @@ _COMMENTS = ("<!-- Context: ", "<!-- Links to: ", "<!-- Linked from: ")
 _END_OF_COMMENT = " -->\n\n"
 
 
-def search(command: str, wanted: Mapping[str, Any], port: int | None) -> dict[str, Any]:
+def search(
+    command: str, wanted: Mapping[str, Any], port: int | None, token: str = ""
+) -> dict[str, Any]:
     """Search by REST; return an answer like that of the same call in `documents.calls`.
 
     Args:
         command: `search`, `vsearch` or `query`.
         wanted: The arguments of the call.
         port: The port of the service; None for the default port.
+        token: The token that the service wants to see, if any.
 
     Raises:
         BackgroundError: If no service answers, or it answers with an error.
@@ -41,18 +45,18 @@ def search(command: str, wanted: Mapping[str, Any], port: int | None) -> dict[st
         "min_score": wanted["min_score"],
         "detailed": True,
     }
-    port = DEFAULT_PORT if port is None else port
+    ask = partial(_asked, DEFAULT_PORT if port is None else port, token)
     if name := wanted["collection"]:  # a search in one that is not there would only find nothing
-        if _asked(port, "GET", f"/collections/{quote(name, safe='')}")[0] == _NOT_FOUND:
+        if ask("GET", f"/collections/{quote(name, safe='')}")[0] == _NOT_FOUND:
             raise SettingsError(f"Collection not found: {name}")
         body["collection"] = name
-    status, answer = _asked(port, "POST", f"/{command}", body)
+    status, answer = ask("POST", f"/{command}", body)
     if status == _NOT_READY and command == "vsearch":
         return {"results": [], "lack": _detail(status, answer)}
     hits = _hits(_checked(status, answer), wanted["query"])
     if wanted["full"]:
         for hit in hits:
-            got = _checked(*_asked(port, "POST", "/get", {"file": hit["key"]}))
+            got = _checked(*ask("POST", "/get", {"file": hit["key"]}))
             hit["body"] = _without_comments(str(got["document"]["text"]))
     return {"results": hits, "lack": "", "note": answer.get("note") or ""}
 
@@ -66,14 +70,15 @@ def _without_comments(text: str) -> str:
 
 
 def _asked(
-    port: int, method: str, path: str, body: Mapping[str, Any] | None = None
+    port: int, token: str, method: str, path: str, body: Mapping[str, Any] | None = None
 ) -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     connection = http.client.HTTPConnection(_HOST, port, timeout=_SECONDS)
     try:
         if body is None:
-            connection.request(method, path)
+            connection.request(method, path, headers=headers)
         else:
-            headers = {"Content-Type": "application/json"}
+            headers["Content-Type"] = "application/json"
             connection.request(method, path, json.dumps(body), headers)
         response = connection.getresponse()
         return response.status, json.loads(response.read())

@@ -5,11 +5,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from vector_index_mcp.console.colours import PLAIN
 from vector_index_mcp.console.documents import commands, rest, server
 from vector_index_mcp.console.documents.formats import Hit, of_hits
 from vector_index_mcp.errors import BackgroundError, SettingsError
@@ -26,8 +28,10 @@ ITEM = {
 
 
 @contextmanager
-def answering(answers: dict[str, tuple[int, Any]]) -> Iterator[tuple[int, list[Any]]]:
-    """The port of a server that answers so, and what it is asked."""
+def answering(
+    answers: dict[str, tuple[int, Any]], shown: set[Any] | None = None
+) -> Iterator[tuple[int, list[Any]]]:
+    """The port of a server that answers so, and what it is asked; `shown` gets the tokens."""
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -39,6 +43,8 @@ def answering(answers: dict[str, tuple[int, Any]]) -> Iterator[tuple[int, list[A
             self.answer(*answers[self.path])
 
         def answer(self, status, body):
+            if shown is not None:
+                shown.add(self.headers["Authorization"])
             data = json.dumps(body).encode() if not isinstance(body, bytes) else body
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
@@ -119,6 +125,23 @@ def test_hits_of_another_version_of_the_service_are_shown_as_far_as_they_are_kno
 def test_what_the_server_refuses_is_told(answer, said):
     with answering({"/search": answer}) as (port, _), pytest.raises(BackgroundError, match=said):
         rest.search("search", WANTED, port)
+
+
+@pytest.mark.parametrize(("token", "header"), [("secret", "Bearer secret"), ("", None)])
+def test_the_server_is_shown_the_token_of_the_settings(capsys, token, header):
+    class Desk:
+        colours = PLAIN
+
+        def load_settings(self):
+            return SimpleNamespace(http_token=token)
+
+    shown = set()
+    answers = {"/search": (200, {"results": []}), "/collections/notes": (200, {})}
+    with answering(answers, shown) as (port, _):
+        words = ["search", "budget", "--mode", "server", "--port", str(port), "-c", "notes"]
+        assert commands.run(words, lambda index: Desk()) == 0
+    assert capsys.readouterr() == ("No results found.\n", "")
+    assert shown == {header}
 
 
 def test_the_server_gets_its_arguments_as_they_are(monkeypatch):
