@@ -31,7 +31,10 @@ OnProgress = Callable[[dict[str, Any]], None]
 
 JOINING_SECONDS = 3.0
 """For an answer of a service that the caller can do without."""
-_ENDED = "the background service ended before it answered; its index is kept, try again"
+_ENDED = (
+    "the background service ended before it answered; its index is kept. Ask again, but a change "
+    "that you asked for may or may not have been made: look first"
+)
 _END_SECONDS = 10.0  # for a service to end after a request; it is meant to take at most 5
 _FORCE_SECONDS = 6.0  # for a service to end after a signal; one more than it is meant to take
 _LOOK_SECONDS = 0.02  # between two checks
