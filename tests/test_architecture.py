@@ -241,6 +241,8 @@ HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "trans
 # What a client starts once per session.
 FRONT_END = [
     "births",
+    "catalogue",
+    "connection",
     "contact",
     "endpoint",
     "greeting",

@@ -279,13 +279,18 @@ class Wire:
         self._number += 1
         request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
         await self.send(request)
+        while True:
+            message = await self.hear()
+            if message.get("id") == self._number:
+                return message
+
+    async def hear(self) -> dict[str, Any]:
+        """Its next message."""
         with anyio.fail_after(ANSWER_SECONDS):
-            while True:
-                line = await self._stdout.receive_until(b"\n", MAX_LINE_BYTES)
-                self.received.append(line)
-                message = json.loads(line)
-                if message.get("id") == self._number:
-                    return message
+            line = await self._stdout.receive_until(b"\n", MAX_LINE_BYTES)
+        self.received.append(line)
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The structured result of a tool."""

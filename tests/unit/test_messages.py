@@ -56,6 +56,12 @@ def test_a_line_without_an_end_is_carried_in_pieces(monkeypatch):
             Message("ping", "7", names_version=True),
         ),
         ({"method": "ping", "id": 7, "params": {"_meta": "x"}}, Message("ping", "7")),
+        ({"method": "prompts/get", "id": 7, "params": {"name": "x"}}, Message("prompts/get", "7")),
+        (
+            {"method": "tools/call", "id": 7, "params": {"name": "x"}},
+            Message("tools/call", "7", tool="x"),
+        ),
+        ({"method": "tools/call", "id": 7, "params": {"name": 7}}, Message("tools/call", "7")),
     ],
 )
 def test_a_clients_line_is_understood(values, message):
@@ -65,7 +71,7 @@ def test_a_clients_line_is_understood(values, message):
 @pytest.mark.parametrize("line", [b"", b"{", b"\xff", b"[" * 100_000, b"7"])
 def test_what_is_no_message_is_not_understood(line):
     assert messages.understood(line) == Message()
-    assert messages.answered(line) == ""
+    assert messages.answered(messages.parsed(line)) == ""
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,7 @@ def test_what_is_no_message_is_not_understood(line):
     ],
 )
 def test_an_answer_names_its_request(values, identity):
-    assert messages.answered(json.dumps(values).encode()) == identity
+    assert messages.answered(values) == identity
 
 
 def test_a_call_of_a_tool_is_refused_in_words_that_agents_see():

@@ -11,10 +11,14 @@ from typing import Any, NamedTuple
 
 INITIALIZE, INITIALIZED = "initialize", "notifications/initialized"
 PING = "ping"
+CALL, LIST_TOOLS = "tools/call", "tools/list"
+LISTEN = "subscriptions/listen"
+"""Its answer is the end of a stream of notifications, in versions without sessions."""
 LONGEST_BYTES = 64_000_000
 """No tool set takes longer messages; longer lines are carried in pieces, and not understood."""
 _CANCELLED = "notifications/cancelled"
-_CALL = "tools/call"
+_TOOLS_CHANGED = "notifications/tools/list_changed"
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _INTERNAL_ERROR = -32603  # JSON-RPC's code
 
@@ -28,6 +32,8 @@ class Message(NamedTuple):
     """The request's id as JSON; empty if it is no request."""
     cancels: str = ""
     """The id of the request that it cancels, as JSON."""
+    tool: str = ""
+    """The name of the tool that it calls."""
     names_version: bool = False
     """Whether it names its version of the protocol, as all do since the version without sessions.
     Then a result must have a type."""
@@ -59,17 +65,31 @@ def understood(line: bytes) -> Message:
     method = values.get("method")
     if not isinstance(method, str):
         return Message()
-    parameters = _object(values.get("params"))
+    parameters = object_of(values.get("params"))
     if method == _CANCELLED:
         return Message(method, cancels=_identity(parameters.get("requestId")))
-    names_version = _VERSION in _object(parameters.get("_meta"))
-    return Message(method, _identity(values.get("id")), names_version=names_version)
+    names_version = _VERSION in object_of(parameters.get("_meta"))
+    name = parameters.get("name") if method == CALL else ""
+    tool = name if isinstance(name, str) else ""
+    return Message(method, _identity(values.get("id")), tool=tool, names_version=names_version)
 
 
-def answered(line: bytes) -> str:
-    """The id, as JSON, of the request that the line of a service answers; empty if it does not."""
-    values = parsed(line)
+def answered(values: dict[str, Any]) -> str:
+    """The id, as JSON, of the request that a service's message answers; empty if it does not."""
     return "" if "method" in values else _identity(values.get("id"))
+
+
+def tools_changed(subscription: str = "") -> bytes:
+    """The line that tells a client that the list of tools has changed.
+
+    Args:
+        subscription: The id of the client's request to listen, as JSON; empty in a version of the
+            protocol with sessions.
+    """
+    note: dict[str, Any] = {"jsonrpc": "2.0", "method": _TOOLS_CHANGED}
+    if subscription:
+        note["params"] = {"_meta": {_SUBSCRIPTION: json.loads(subscription)}}
+    return line_of(note)
 
 
 def refusal(message: Message, reason: str) -> bytes:
@@ -78,7 +98,7 @@ def refusal(message: Message, reason: str) -> bytes:
     A call of a tool gets a result that says so, which clients show to the agent; of an error in
     terms of the protocol, many show the code alone.
     """
-    if message.method == _CALL:
+    if message.method == CALL:
         return result(message, {"content": [{"type": "text", "text": reason}], "isError": True})
     return _answer(message, {"error": {"code": _INTERNAL_ERROR, "message": reason}})
 
@@ -91,19 +111,24 @@ def result(message: Message, values: dict[str, Any]) -> bytes:
 
 
 def _answer(message: Message, values: dict[str, Any]) -> bytes:
-    answer = {"jsonrpc": "2.0", "id": json.loads(message.identity), **values}
-    return json.dumps(answer).encode() + b"\n"
+    return line_of({"jsonrpc": "2.0", "id": json.loads(message.identity), **values})
+
+
+def line_of(values: dict[str, Any]) -> bytes:
+    """The line with these values."""
+    return json.dumps(values).encode() + b"\n"
 
 
 def parsed(line: bytes) -> dict[str, Any]:
     """The values in a line; empty if it is no object of JSON."""
     try:
-        return _object(json.loads(line))
+        return object_of(json.loads(line))
     except (ValueError, RecursionError):  # the latter: nested too deep
         return {}
 
 
-def _object(value: Any) -> dict[str, Any]:
+def object_of(value: Any) -> dict[str, Any]:
+    """The value if it is an object of JSON; empty if not."""
     return value if isinstance(value, dict) else {}
 
 

@@ -1,29 +1,30 @@
 """The front end: finds the service or starts it, then carries messages between client and service.
 
 An MCP client starts one for each session, so it must cost next to nothing: it imports only the
-standard library. It ends when the client does. If the service ends first, the session goes on: what
-was under way is answered with the reason, and the client's next request goes to a new service.
+standard library. It ends when the client does. If the service ends first, the session goes on: the
+client's next request goes to a new service. So does once more what was under way, if the former
+service cannot have read it or it changes nothing; all else is answered with the reason.
 """
 
-import contextlib
 import os
 import queue
-import socket
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from vector_index_mcp.background import contact, greeting, launching, messages
+from vector_index_mcp.background import launching, messages
+from vector_index_mcp.background.catalogue import Catalogue
+from vector_index_mcp.background.connection import Connection
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.background.messages import Message
-from vector_index_mcp.errors import BackgroundError, VectorIndexError
+from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, sentence
 
 _CHUNK_BYTES = 65_536
-_LAST_ANSWERS_SECONDS = 10.0  # without an answer, after the client has closed its output
-_ENDED = "the background service was stopped before it answered"
+# Of requests while there is no service; then no more are read.
+_MOST_WAITING, _MOST_WAITING_BYTES = 256, 1_000_000
 _LEFT = "the client left before the background service answered"
-# A service that died may have done what it was asked, and clients may not ask again by themselves.
-_AGAIN = "; ask again, but if you asked for a change, first check whether it was made"
+_AGAIN = "; ask again"
+_PERHAPS_DONE = "; what it was asked for may or may not be done: look before you ask again"
 
 
 def run(
@@ -46,194 +47,242 @@ def run(
         BackgroundError: If no service can be started at first, with the reason.
         SettingsError: If a setting is wrong.
     """
-    service = _Service(endpoint, host_arguments)
+    service = Connection(endpoint, host_arguments)
     _Session(service, at_new_service).run()
     return 0
 
 
-class _Service:
-    """A connection to a service for an MCP session."""
+@dataclass(slots=True)
+class _Request:
+    """A request of the client."""
 
-    def __init__(
-        self, endpoint: Endpoint, host_arguments: Sequence[str], *, any_version: bool = False
-    ) -> None:
-        """Connect to the service; start it if there is none.
+    message: Message
+    line: bytes
+    is_sent: bool = False
+    """Whether a service may have read it."""
+    is_repeated: bool = False
+    is_held: bool = False
+    """Whether it waits until another request needs a service."""
 
-        Args:
-            endpoint: The endpoint of the service.
-            host_arguments: The arguments to start a service with.
-            any_version: Whether a service of another version will do; else it is replaced.
-
-        Raises:
-            BackgroundError: If no service can be started, with the reason.
-            SettingsError: If a setting is wrong.
-        """
-        self._endpoint = endpoint
-        self._host_arguments = host_arguments
-        self._connection, answer = contact.granted(
-            endpoint, host_arguments, greeting.MCP, any_version=any_version
-        )
-        self._input = self._connection.makefile("rb", _CHUNK_BYTES)
-        self._pid = answer.get("pid")
-        self._last_heard = 0.0
-
-    def next(self, handshake: Iterable[bytes]) -> "_Service":
-        """A connection that takes the place of this one, which has ended.
-
-        It may be to a service of another version: two front ends of different versions would end
-        each other's services for ever.
-
-        Args:
-            handshake: The client's messages that began the session. It has their answers already.
-
-        Raises:
-            BackgroundError: If no service can be started, or it ends at once, with the reason.
-            SettingsError: If a setting is wrong.
-        """
-        self._close()
-        service = _Service(self._endpoint, self._host_arguments, any_version=True)
-        service._connection.settimeout(greeting.ANSWER_SECONDS)
-        for line in handshake:
-            service.send(line)
-            if (identity := messages.understood(line).identity) and not service._answers(identity):
-                service._close()
-                raise BackgroundError(service.reason_of_end())
-        service._connection.settimeout(None)
-        return service
-
-    def _close(self) -> None:
-        self._input.close()
-        self._connection.close()
-
-    def _answers(self, identity: str) -> bool:
-        return any(messages.answered(line) == identity for line in self.lines())
-
-    def send(self, data: bytes) -> None:
-        """Send bytes, unless the service has ended, which `lines` notices."""
-        with contextlib.suppress(OSError):
-            self._connection.sendall(data)
-
-    def lines(self) -> Iterator[bytes]:
-        """The service's messages until it ends."""
-        with contextlib.suppress(OSError):
-            for line in self._input:
-                self._last_heard = time.monotonic()
-                if line.endswith(b"\n"):  # else it died while it wrote
-                    yield line
-
-    def leave(self) -> None:
-        """Tell the service that no more comes; wait while it still answers what is under way."""
-        with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
-            self._last_heard = time.monotonic()
-            while (left := self._last_heard + _LAST_ANSWERS_SECONDS - time.monotonic()) > 0:
-                time.sleep(left)
-            # A timeout of the connection would not end a wait for an answer that has begun.
-            self._connection.shutdown(socket.SHUT_RDWR)
-
-    def reason_of_end(self) -> str:
-        """Why the service has ended."""
-        return contact.reason_of_end(self._endpoint, self._pid) or _ENDED
+    @property
+    def listens(self) -> bool:
+        """Whether it asks for notifications, for as long as the session lasts."""
+        return self.message.method == messages.LISTEN
 
 
 class _Session:
     """The session of a client, which may outlive the service that answers it.
 
-    The main thread passes on what services say; another one what the client says, and connects to
-    the next service when that is needed.
+    The main thread passes on what services say, another one what the client says, and a third one
+    connects to the next service when a request needs one. Meanwhile, requests wait.
     """
 
-    def __init__(self, service: _Service, at_new_service: Callable[[], None]) -> None:
+    def __init__(self, service: Connection, at_new_service: Callable[[], None]) -> None:
         self._at_new_service = at_new_service
-        self._handshake: dict[str, bytes] = {}
-        self._services: queue.SimpleQueue[_Service | None] = queue.SimpleQueue()
+        self._catalogue = Catalogue()
+        self._services: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
+        self._renewals: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._writing = threading.Lock()
-        self._changing = threading.Lock()  # of what follows
+        self._noting = threading.Lock()  # of the next two; never held for long
+        self._under_way: dict[str, _Request] = {}
+        self._handshake: dict[str, bytes] = {}
+        # Of all that follows. Held while a service is sent something, which may take long.
+        self._sending = threading.Condition()
         self._last = service
-        self._service: _Service | None = None
-        self._under_way: dict[str, Message] = {}
+        self._service: Connection | None = service
+        self._last_sent = ""
+        self._waiting: dict[str, _Request] = {}
+        self._is_renewing = False
         self._has_left = False
 
     def run(self) -> None:
         """Carry messages until the client ends."""
-        self._use(self._last, Message())
+        self._services.put(self._last)
+        launching.in_background(self._renew_when_needed)
         launching.in_background(self._listen_to_client)
         while service := self._services.get():
             for line in service.lines():
                 if not self._pass_on(line):
                     return
-            self._answer_what_is_left()
+            self._settle(service)
 
-    def _use(self, service: _Service, message: Message) -> None:
-        """Pass on what a service says from now on; `message` is the first one for it."""
-        with self._changing:
-            self._last = self._service = service
-            self._note(message)
-        self._services.put(service)
-
-    def _note(self, message: Message) -> None:
-        if message.identity:
-            self._under_way[message.identity] = message
-        self._under_way.pop(message.cancels, None)
+    # -- from the service -----------------------------------------------------------------------
 
     def _pass_on(self, line: bytes) -> bool:
         """Give a message of the service to the client; False if the client reads no more."""
-        if identity := messages.answered(line):
-            with self._changing:
-                self._under_way.pop(identity, None)
+        values = messages.parsed(line)
+        if identity := messages.answered(values):
+            with self._noting:
+                request = self._under_way.pop(identity, None)
+                if request and request.message.method == messages.INITIALIZE and "result" in values:
+                    self._handshake[messages.INITIALIZE] = request.line
+            if request:
+                self._catalogue.note(request.message, request.line, values)
         return self._write(line)
 
-    def _answer_what_is_left(self) -> None:
-        """Answer what was under way at a service that has ended."""
-        with self._changing:
-            under_way, self._under_way = self._under_way, {}
-            service, self._service = self._last, None
-            has_left = self._has_left
-        if under_way:
+    def _settle(self, service: Connection) -> None:
+        """Answer what was under way at a service that has ended, or have the next one answer it."""
+        service.shut()
+        with self._sending:
+            with self._noting:
+                under_way, self._under_way = self._under_way, {}
+            if service.is_left_unread and self._last_sent in under_way:
+                under_way[self._last_sent].is_sent = False
+            self._service, has_left = None, self._has_left
+            self._is_renewing = True  # this thread sees to it, once it knows the reason
+            again = [] if has_left else [r for r in under_way.values() if self._may_repeat(r)]
+            self._waiting = {request.message.identity: request for request in again}
+            refused = [each for key, each in under_way.items() if key not in self._waiting]
+        for request in refused:
+            if request.message.method == messages.PING:  # which needs no service
+                self._write(messages.result(request.message, {}))
+        refused = [each for each in refused if each.message.method != messages.PING]
+        if refused:
             reason = _LEFT if has_left else service.reason_of_end()
-            for message in under_way.values():
-                self._write(messages.refusal(message, reason + _AGAIN))
-        if has_left:
-            self._services.put(None)
+            for request in refused:
+                self._refuse(request, reason + self._what_to_do(request))
+        with self._sending:
+            self._is_renewing = False
+            self._renew_if_needed()
+            if self._has_left and not self._is_renewing:
+                self._services.put(None)
+
+    def _may_repeat(self, request: _Request) -> bool:
+        """Whether the next service may be asked again. It is asked once more, not for ever."""
+        request.is_held = request.listens
+        if request.is_repeated or request.message.method == messages.PING:
+            return False
+        request.is_repeated = not request.listens
+        return not request.is_sent or not self._may_change(request)
+
+    def _may_change(self, request: _Request) -> bool:
+        message = request.message
+        return message.method == messages.CALL and not self._catalogue.only_reads(message.tool)
+
+    def _what_to_do(self, request: _Request) -> str:
+        return _PERHAPS_DONE if request.is_sent and self._may_change(request) else _AGAIN
+
+    def _refuse(self, request: _Request, reason: str) -> None:
+        self._write(messages.refusal(request.message, reason))
+
+    # -- from the client ------------------------------------------------------------------------
 
     def _listen_to_client(self) -> None:
         try:
             for line in messages.lines(_read):
-                message = messages.understood(line)
+                self._take(_Request(messages.understood(line), line))
+        finally:
+            with self._sending:
+                self._has_left = True
+                service, is_renewing = self._service, self._is_renewing
+            if service:
+                service.leave()
+            elif not is_renewing:
+                self._services.put(None)
+
+    def _take(self, request: _Request) -> None:
+        """Send a message on, or answer it, or have it wait for a service."""
+        message = request.message
+        with self._sending:
+            with self._noting:
                 if message.method == messages.INITIALIZE:
                     self._handshake.clear()  # it begins the session anew
-                if service := self._service_for(message):
-                    service.send(line)
-                if message.method in (messages.INITIALIZE, messages.INITIALIZED):
-                    self._handshake[message.method] = line
-        finally:
-            with self._changing:
-                self._has_left = True
-                service = self._service
-            if service is None:
-                self._services.put(None)
-            else:
-                service.leave()
-
-    def _service_for(self, message: Message) -> _Service | None:
-        """The service to send a message to; None if it needs none, or none can be had."""
-        with self._changing:
+                elif message.method == messages.INITIALIZED:
+                    self._handshake[message.method] = request.line
             if self._service:
-                self._note(message)
-                return self._service
-        if not message.identity:  # it is about something that has ended with the service
-            return None
-        if message.method == messages.PING:
-            self._write(messages.result(message, {}))
-            return None
-        try:
-            service = self._last.next(self._handshake.values())
-        except VectorIndexError as error:
-            self._write(messages.refusal(message, str(error)))
-            return None
-        self._use(service, message)
-        self._at_new_service()
-        return service
+                self._send(self._service, request)
+                return
+            if not message.identity:  # it is about something that has ended with the service
+                self._waiting.pop(message.cancels, None)
+                return
+            if message.method != messages.PING:
+                self._waiting[message.identity] = request
+                self._renew_if_needed()
+                self._sending.wait_for(self._has_room)
+                return
+        self._write(messages.result(message, {}))
+
+    def _has_room(self) -> bool:
+        waiting = self._waiting.values()
+        if len(waiting) > _MOST_WAITING:
+            return False
+        return sum(len(request.line) for request in waiting) <= _MOST_WAITING_BYTES
+
+    def _send(self, service: Connection, request: _Request) -> None:
+        message = request.message
+        with self._noting:
+            if message.identity:
+                self._under_way[message.identity] = request
+            self._under_way.pop(message.cancels, None)
+        request.is_sent = service.send(request.line)
+        if request.is_sent:
+            self._last_sent = message.identity
+
+    # -- to the next service --------------------------------------------------------------------
+
+    def _renew_if_needed(self) -> None:
+        if not self._is_renewing and not all(each.is_held for each in self._waiting.values()):
+            self._is_renewing = True
+            self._renewals.put(None)
+
+    def _renew_when_needed(self) -> None:
+        while True:
+            self._renewals.get()
+            try:
+                service, is_different = self._next()
+            except (VectorIndexError, *SYSTEM_ERRORS) as error:
+                self._give_up(sentence(error))
+            else:
+                self._use(service)
+                if is_different:
+                    self._tell_of_change()
+                self._at_new_service()
+                with self._sending:
+                    has_left = self._has_left
+                if has_left:
+                    service.leave()
+
+    def _next(self) -> tuple[Connection, bool]:
+        """The next service, and whether it has other tools than the client knows."""
+        with self._noting:
+            handshake = []
+            if messages.INITIALIZE in self._handshake:  # the service has agreed to it
+                lines = map(self._handshake.get, (messages.INITIALIZE, messages.INITIALIZED))
+                handshake = [line for line in lines if line]
+        service = self._last.next(handshake)
+        question = self._catalogue.question
+        return service, bool(question) and self._catalogue.differs(service.asked(question))
+
+    def _use(self, service: Connection) -> None:
+        """Send what waits to a service, and from now on what the client says."""
+        self._services.put(service)  # first: it may take no more before its answers are read
+        with self._sending:
+            self._last = self._service = service
+            self._is_renewing = False
+            waiting, self._waiting = self._waiting, {}
+            for request in waiting.values():
+                self._send(service, request)
+                if request.message.method == messages.INITIALIZE:
+                    service.send(self._handshake.get(messages.INITIALIZED, b""))
+            self._sending.notify_all()
+
+    def _give_up(self, reason: str) -> None:
+        """Answer what waits with the reason why it has no service."""
+        with self._sending:
+            self._is_renewing = False
+            refused = [each for each in self._waiting.values() if not each.is_held]
+            self._waiting = {k: each for k, each in self._waiting.items() if each.is_held}
+            self._sending.notify_all()
+            if self._has_left:
+                self._services.put(None)
+        for request in refused:
+            self._refuse(request, reason)
+
+    def _tell_of_change(self) -> None:
+        with self._noting:
+            listening = {k: each.line for k, each in self._under_way.items() if each.listens}
+        for line in self._catalogue.notes_of_change(listening):
+            self._write(line)
 
     def _write(self, data: bytes) -> bool:
         """Write to the client; False if it reads no more."""

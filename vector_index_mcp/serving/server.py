@@ -137,9 +137,8 @@ async def host(
         return {"url": url, "file": str(path or "")}
 
     async def serve_session(stream: anyio.abc.ByteStream) -> None:
-        await session.serve(
-            server, stream.receive, transport.sending(stream), tool_set.longest_message_bytes
-        )
+        longest, send = tool_set.longest_message_bytes, transport.sending(stream)
+        await session.serve(server, stream.receive, send, longest, outlives_service=True)
 
     def is_busy() -> bool:
         if page.loaded is not None and page.loaded.is_awaited:  # somebody has a valid link

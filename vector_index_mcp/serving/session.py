@@ -61,6 +61,8 @@ async def serve(
     receive: Callable[[], Awaitable[bytes]],
     send: Callable[[bytes], Awaitable[None]],
     longest_message_bytes: int,
+    *,
+    outlives_service: bool = False,
 ) -> None:
     """Serve one session until its client ends it; `server` may serve many at once.
 
@@ -69,9 +71,12 @@ async def serve(
         receive: Returns the client's next bytes; empty at their end.
         send: Sends bytes to the client; drops them if the client is gone.
         longest_message_bytes: Longer messages are refused.
+        outlives_service: Whether a front end goes on with it at another service, and tells the
+            client if that one has other tools.
     """
     low = server._lowlevel_server
-    options = low.create_initialization_options(NotificationOptions())
+    changes = NotificationOptions(tools_changed=outlives_service)
+    options = low.create_initialization_options(changes)
     outgoing, written = anyio.create_memory_object_stream[SessionMessage]()
     answers = _Answers(outgoing, _UnderWay())
     requests = _Requests(receive, longest_message_bytes, answers)
