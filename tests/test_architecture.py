@@ -207,7 +207,7 @@ BROAD_EXCEPTS = {
     # Who waits for a change is told, and the next one is served; what has begun is undone.
     "notes/store/writer.py": 4,
     "notes/store/disk.py": 3,
-    "notes/store/repository.py": 1,
+    "notes/store/program.py": 1,
     # A thread or the watching goes on, and tries again; `syncing` also undoes what has begun.
     "notes/syncing.py": 2,
     "notes/store/staging.py": 1,

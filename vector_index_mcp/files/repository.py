@@ -3,6 +3,7 @@
 A repository may name any path. `os.path` is used where `pathlib` would raise for some of them.
 """
 
+import contextlib
 import functools
 import os
 import subprocess
@@ -52,9 +53,53 @@ def settings_of(folder: Path) -> list[Path]:
     local = [] if top is None else [_git_folder(top) / "config.worktree"]
     if top is not None:
         local.append(_common_folder(_git_folder(top)) / "config")
+    return [*_users_settings(), *local]
+
+
+def _users_settings() -> list[Path]:
     named = os.environ.get("GIT_CONFIG_GLOBAL")
-    users = [Path(named)] if named else [_home() / ".gitconfig", _config_home() / "git/config"]
-    return [*users, *local]
+    return [Path(named)] if named else [_home() / ".gitconfig", _config_home() / "git/config"]
+
+
+def state_of_users_settings() -> tuple[object, ...]:
+    """Return a value that changes with the files of the user's settings, but not with others."""
+    variables = sorted((name, os.environ.get(name)) for name in _OF_SETTINGS)
+    return (*variables, *map(_state_of, _users_settings()))
+
+
+def users_attributes(named: str) -> list[Path]:
+    """Return the files outside of a repository that give attributes to its files, existing or not.
+
+    Args:
+        named: The setting `core.attributesFile`; empty if it is not set.
+    """
+    users = path_of_setting(named) if named else _config_home() / "git" / "attributes"
+    return [users, *_attributes_of_the_system()]
+
+
+def path_of_setting(named: str) -> Path:
+    """Return a path that a setting names, which may begin with `~`."""
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:  # a user whose home folder is unknown
+        return Path(named)
+
+
+@functools.cache
+def _attributes_of_the_system() -> tuple[Path, ...]:
+    # Where they lie was decided when git was built; only newer versions tell (`git var`).
+    places = {Path("/etc/gitattributes")}
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        told = subprocess.run(
+            ["git", "--exec-path"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_TIMEOUT_SECONDS,
+            check=False,
+        )
+        program = Path(os.fsdecode(told.stdout.removesuffix(b"\n")))
+        places.update(above / "etc" / "gitattributes" for above in [*program.parents][1:2])
+    return tuple(sorted(places))
 
 
 def excludes_file(folder: Path) -> Path | None:

@@ -9,7 +9,6 @@ from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.byhand import some
-from vector_index_mcp.notes.store.filters import about_filtered
 from vector_index_mcp.notes.store.large import about_large
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.texts import todos
@@ -61,7 +60,7 @@ def look(writer: Writer) -> Storage:
 
 def _left_alone(writer: Writer) -> Iterator[str]:
     yield from map(about_large, sorted(writer.by_hand.large))
-    yield from map(about_filtered, sorted(writer.by_hand.filtered))
+    yield from (words for _, words in sorted(writer.by_hand.filtered.items()))
     if skipped := writer.by_hand.checkout.left_out(writer.repository):
         yield (
             f"the sparse checkout leaves out {some(skipped)}: no tool reads or changes what it "

@@ -299,7 +299,7 @@ class Syncing:
             each.finish()
 
     def _staying(self, coming: Coming) -> set[str]:
-        """Return the files that stay as they are on the disk, where a filter of git made them."""
+        """Return the files that stay as they are on the disk, where git made them otherwise."""
         disk, tree = self._writer.disk, self._writer.tree
         found = {
             path
@@ -307,7 +307,7 @@ class Syncing:
             if disk.is_file(path) and id_of_file(disk, path) != tree.id_of(path)
         }
         coming.notes += (
-            f"the remote has another version of {path}, which git keeps through a filter; "
+            f"the remote has another version of {path}, which git keeps in another form; "
             f"`git checkout -- {shlex.quote(path)}` in {disk.root} brings it to the disk"
             for path in sorted(found)
         )

@@ -344,6 +344,17 @@ def test_a_nameless_person_is_named_by_what_they_do(tmp_path, monkeypatch):
     assert [who for who, _ in log(tmp_path / "store")] == [OURS, author, OURS]
 
 
+def test_an_edit_by_hand_has_the_author_that_the_user_has_for_this_folder(writer, store, tmp_path):
+    included = tmp_path / "included"
+    included.write_text("[user]\n\tname = Ann at work\n", encoding="utf-8")
+    where = f'[user]\n\tname = Ann\n[includeIf "gitdir:{store}/"]\n\tpath = {included}\n'
+    Path(settings_of_ann(tmp_path)["GIT_CONFIG_GLOBAL"]).write_text(where, encoding="utf-8")
+    opened(writer)
+    put(store, A, "by hand")
+    assert writer.alone(writer.take_over_by_hand).result() == 1
+    assert git(store, "log", "-1", "--format=%an") == "Ann at work"
+
+
 @pytest.mark.parametrize("name", ["A <n> \n B", "<>", "ü\x07"])
 def test_no_name_of_a_person_breaks_a_commit(tmp_path, name):
     settings = settings_of_ann(tmp_path)["GIT_CONFIG_GLOBAL"]

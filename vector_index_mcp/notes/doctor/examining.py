@@ -22,8 +22,8 @@ from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.byhand import ByHand, some
 from vector_index_mcp.notes.store.disk import GIT, WORK
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.program import GitResult
 from vector_index_mcp.notes.store.remote import Remote
-from vector_index_mcp.notes.store.repository import GitResult
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
 from vector_index_mcp.notes.texts import matter, todos

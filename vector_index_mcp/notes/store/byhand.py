@@ -15,7 +15,7 @@ from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.checkout import INDEX_OF_GIT, Checkout, submodule_of
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.filters import about_filtered, filtered
+from vector_index_mcp.notes.store.filters import filtered
 from vector_index_mcp.notes.store.history import Tree, id_of, is_ours
 from vector_index_mcp.notes.store.large import id_of_file
 from vector_index_mcp.notes.store.line_ends import LineEnds
@@ -44,8 +44,8 @@ class ByHand:
     """The state of each file that was read, and the object id of what would be committed of it."""
     large: dict[str, bool] = field(default_factory=dict)
     """The files that are too large to be read, and whether each is as it is committed."""
-    filtered: set[str] = field(default_factory=set)
-    """The files that differ from the last commit, perhaps only because git keeps them filtered."""
+    filtered: dict[str, str] = field(default_factory=dict)
+    """Sentences about the files that differ, perhaps only because git keeps them otherwise."""
     _is_whole: bool = False
     """Whether no file was missing, or git had an index, when all were last looked at."""
 
@@ -133,7 +133,7 @@ class ByHand:
         if left := filtered(self.disk, tree, found):
             if is_needed:
                 path = min(left)
-                raise Refusal(Code.GIT_ERROR, about_filtered(path), path=path)
+                raise Refusal(Code.GIT_ERROR, left[path], path=path)
             self.filtered |= left
             found = {path: data for path, data in found.items() if path not in left}
         found |= dict.fromkeys(self._deleted(tree, gone) if gone else ())

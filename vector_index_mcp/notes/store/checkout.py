@@ -1,12 +1,12 @@
-"""Asks git which files are not checked out, and which attributes files have."""
+"""Asks git which files are not checked out."""
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import GIT, WORK, Disk
+from vector_index_mcp.notes.store.disk import GIT, Disk
 from vector_index_mcp.notes.store.history import Tree
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.steps import folders_of
@@ -14,9 +14,6 @@ from vector_index_mcp.processes import git
 
 INDEX_OF_GIT = f"{GIT}/index"
 _SKIPPED = b"S "
-_ATTRIBUTES = ".gitattributes"
-_MACROS = {"text": ("binary",)}
-"""The names that git has for several attributes at once, by an attribute that they contain."""
 
 
 @dataclass(slots=True)
@@ -95,53 +92,6 @@ def submodule_of(tree: Tree, path: str) -> str:
     """Return the submodule that a path is or lies in; empty if there is none."""
     places = (*folders_of(path), path)
     return next((place for place in places if tree.is_submodule(place)), "")
-
-
-def attributes(
-    disk: Disk, tree: Tree, names: Sequence[str], paths: Collection[str]
-) -> dict[tuple[str, str], str]:
-    """Return the values of attributes by path and name, as the store's `.gitattributes` say.
-
-    The result is empty if no file has such an attribute, or git cannot find out.
-
-    Raises:
-        Refusal: If git is not installed, or does not end in time.
-    """
-    words = [word for name in names for word in (name, *_MACROS.get(name, ()))]
-    if not paths or not _is_any_in_attributes(disk, tree, words, paths):
-        return {}
-    repository = tree.repository
-    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    arguments = ("-C", str(disk.root), "check-attr", "--stdin", "-z", *names)
-    environment = {**_environment(disk), "GIT_WORK_TREE": str(disk.root)}
-    result = repository.run(*arguments, given=given, environment=environment)
-    if result.status:  # without a damaged index, which knows files that are not checked out
-        environment["GIT_INDEX_FILE"] = str(disk.root / WORK / "none")
-        result = repository.run(*arguments, given=given, environment=environment)
-    if result.status:
-        return {}
-    fields = [os.fsdecode(each) for each in result.output.split(b"\0")]
-    return {
-        (path, name): value
-        for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False)
-    }
-
-
-def _is_any_in_attributes(
-    disk: Disk, tree: Tree, words: Sequence[str], paths: Iterable[str]
-) -> bool:
-    """Return whether a `.gitattributes` that counts for the files has one of the words."""
-    folders = {f"{folder}/" for path in paths for folder in folders_of(path)}
-    for file in (f"{folder}{_ATTRIBUTES}" for folder in ("", *folders)):
-        try:
-            data = disk.read(file)
-        except Refusal:  # git decides whether it counts
-            return True
-        if data is None and tree.id_of(file):  # it is not checked out, and counts all the same
-            return True
-        if data is not None and any(word.encode() in data for word in words):
-            return True
-    return False
 
 
 def _environment(disk: Disk) -> dict[str, str]:

@@ -1,22 +1,24 @@
-"""Decides which line ends git keeps of a file with CRLF, and with which ends a file is written.
+"""Decides which text git keeps of a file with CRLF or `$Id$`, and with which ends one is written.
 
 git itself converts nothing here: its filters would run programs of the store's choice. It only
 tells what `core.autocrlf` and the attributes `text` and `eol` say. If they say nothing, a file
 whose line ends are all CRLF, but LF in the history, was converted by somebody else's git.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.notes.store.checkout import attributes
-from vector_index_mcp.notes.store.disk import GIT, Disk
+from vector_index_mcp.notes.store.attributes import UNSPECIFIED, attributes
+from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import Tree, contents, id_of
-from vector_index_mcp.processes import git
 
 _SETTING = "core.autocrlf"
 _CONVERTS = frozenset({"true", "yes", "on", "1", "input"})
-_UNKNOWN = "unspecified"
+# What git reads from the attribute `text`, or its old name `crlf`; another value says nothing.
+_RULES = {"set": "set", "input": "set", "unset": "unset", "auto": "auto"}
+_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
 # What git takes for binary has more than one of these bytes in 128 others (`convert_is_binary`).
 _UNPRINTABLE = bytes({*range(32), 127} - {*b"\b\t\n\x0c\r\x1b"})
 _END_OF_FILE = b"\x1a"  # of DOS, at the very end
@@ -78,14 +80,25 @@ class LineEnds:
             Refusal: If git is not installed, or does not end in time.
         """
         having = {path: data for path, data in files.items() if b"\r\n" in data}
-        if not having:
-            return dict(files)
+        found = {**files, **(self._with_ends(tree, having, known) if having else {})}
+        return {**found, **self._without_ids(tree, found)}
+
+    def _without_ids(self, tree: Tree, files: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Return the files in which git keeps `$Id$` for what it writes there (`ident`)."""
+        having = [path for path, data in files.items() if _IDENT.search(data)]
+        told = attributes(self.disk, tree, ("ident",), having)
+        marked = (path for (path, _), value in told.items() if value == "set")
+        return {path: _IDENT.sub(b"$Id$", files[path]) for path in marked}
+
+    def _with_ends(
+        self, tree: Tree, having: Mapping[str, bytes], known: Mapping[str, bytes] | None
+    ) -> dict[str, bytes]:
         texts = ((path, plain(data)) for path, data in having.items())
         old = {path: text for path, text in texts if id_of(text) == tree.id_of(path)}
         old |= known or {}
         old |= self._old(tree, having.keys() - old.keys())
         rules = self._rules(tree, having, old)
-        return {**files, **{p: _kept(d, old.get(p), rules[p]) for p, d in having.items()}}
+        return {p: _kept(d, old.get(p), rules[p]) for p, d in having.items()}
 
     def _old(self, tree: Tree, paths: set[str]) -> dict[str, bytes]:
         names = {path: name for path in paths if (name := tree.id_of(path))}
@@ -99,27 +112,28 @@ class LineEnds:
         self, tree: Tree, files: Mapping[str, bytes], old: Mapping[str, bytes]
     ) -> dict[str, str]:
         """Return "set", "unset", "auto" or "unspecified" by path, as git would apply it."""
-        told, rules = attributes(self.disk, tree, ("text", "eol"), files), dict[str, str]()
+        names, rules = ("text", "crlf", "eol"), dict[str, str]()
+        told = attributes(self.disk, tree, names, files)
         for path in files:
-            text, end = (told.get((path, name), _UNKNOWN) for name in ("text", "eol"))
-            rules[path] = "set" if text == _UNKNOWN and end in {"lf", "crlf"} else text
+            text, crlf, end = (told.get((path, name), UNSPECIFIED) for name in names)
+            rule = _RULES.get(text) or _RULES.get(crlf, UNSPECIFIED)
+            rules[path] = "set" if rule == UNSPECIFIED and end in {"lf", "crlf"} else rule
         # Of most files, the history tells the same as the setting would, which costs two processes.
         undecided = [
             path
             for path, rule in rules.items()
-            if rule == _UNKNOWN
-            and len({_kept(files[path], old.get(path), each) for each in (_UNKNOWN, "auto")}) > 1
+            if rule == UNSPECIFIED
+            and len({_kept(files[path], old.get(path), each) for each in (UNSPECIFIED, "auto")}) > 1
         ]
         if undecided and self._setting(tree) in _CONVERTS:
             rules |= dict.fromkeys(undecided, "auto")
         return rules
 
     def _setting(self, tree: Tree) -> str:
-        run, data = tree.repository.run, self.disk.read(f"{GIT}/config") or b""
-        result = run("config", "--file", "-", "--no-includes", "--get", _SETTING, given=data)
-        if result.status:
-            result = run("config", "--get", _SETTING, environment=git.environment())
-        return result.output.decode("utf-8", "replace").strip().lower()
+        try:
+            return tree.repository.settings.get(_SETTING).strip().lower()
+        except Refusal:  # git does nothing else for this user, either, until they are mended
+            return ""
 
     def placed(
         self, tree: Tree, puts: Mapping[str, bytes], edited: Mapping[str, bytes | None]

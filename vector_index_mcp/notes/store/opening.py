@@ -8,7 +8,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from vector_index_mcp.files import beneath
@@ -26,7 +26,6 @@ from vector_index_mcp.notes.store.disk import GIT, WORK, Change, Disk, reported
 from vector_index_mcp.notes.store.history import OURS, Commit, Tree, write
 from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.repository import Repository
-from vector_index_mcp.processes import git
 
 INDEX = "index.json"
 PROJECTS = "projects"
@@ -198,11 +197,10 @@ class Opening:
     def author(self) -> str:
         """The author of edits made by hand: name and address from the user's git settings."""
         if not self._author:
-            results = [
-                self._repository.run("config", "--get", key, environment=git.environment())
-                for key in ("user.name", "user.email")
-            ]
-            name, address = (_plain(each.output.decode("utf-8", "replace")) for each in results)
+            told: Mapping[str, str] = {}
+            with contextlib.suppress(Refusal):
+                told = self._repository.settings.users
+            name, address = (_plain(told.get(key, "")) for key in ("user.name", "user.email"))
             self._author = f"{name} <{address or 'by-hand@localhost'}>" if name else _SOMEBODY
         return self._author
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import GIT, Disk
-from vector_index_mcp.notes.store.repository import GitResult, Repository
+from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.store.program import GitResult
+from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.processes import git
 
 _TRANSPORTS = frozenset({"http", "https", "ssh", "git", "file"})
@@ -64,14 +65,8 @@ class Remote:
         Raises:
             Refusal: If the address is not one that may be used.
         """
-        data = self._disk.read(f"{GIT}/config")
-        if not data or b"remote" not in data:
-            return None
-        result = self._repository.run(
-            "config", "--file", "-", "--no-includes", "--get", "remote.origin.url", given=data
-        )
-        url = result.output.decode("utf-8", "replace").removesuffix("\n")
-        return self._checked(url) if not result.status and url else None
+        url = self._repository.settings.own.get("remote.origin.url", "")
+        return self._checked(url) if url else None
 
     def _checked(self, url: str) -> Address:
         found = _URL.fullmatch(url)
@@ -162,7 +157,11 @@ class Remote:
             "GCM_INTERACTIVE": "never",
         }
         return self._repository.run(
-            *arguments, environment=environment, seconds=_SECONDS, stopping=self.stopping
+            *arguments,
+            environment=environment,
+            as_user=True,
+            seconds=_SECONDS,
+            stopping=self.stopping,
         )
 
     def _failure(self, result: GitResult, address: Address) -> Refusal:

@@ -9,18 +9,17 @@ but `.gitattributes`, and the index is written only for people who run `git stat
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import threading
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk, reported
 from vector_index_mcp.notes.store.formats import unknown_format
+from vector_index_mcp.notes.store.program import GitResult, ended
+from vector_index_mcp.notes.store.settings import Settings
 from vector_index_mcp.processes import git
 
 MAIN = "refs/heads/main"
@@ -39,7 +38,6 @@ _OF_NO_REPOSITORY = frozenset({"config", "version"})
 _ID = re.compile(r"[0-9a-f]{40}")
 _DEEPEST_REFERENCES = 10
 _SECONDS = 60.0  # more than any local git command takes
-_LOOK_SECONDS = 0.2  # between two checks whether to stop a command
 _MOST_WORDS_CHARS = 300
 _SIGNS_OF_LACK = (
     "missing", "unable to read", "Could not read", "bad object", "all necessary objects",
@@ -48,15 +46,6 @@ _SIGNS_OF_LACK = (
 _PROMISED = ".promisor"  # the ending of a file beside each pack of a partial clone
 # Files that show that a person has a merge, a rebase or the like under way.
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
-
-
-@dataclass(frozen=True, slots=True)
-class GitResult:
-    """The exit status and the output of a git command."""
-
-    status: int
-    output: bytes
-    errors: str
 
 
 class Repository:
@@ -72,8 +61,9 @@ class Repository:
         self._disk = disk
         self._ours = ours / "git"
         self._objects = disk.root / GIT / "objects"
-        self._checked: tuple[int, int, int] | None = None
-        """The state of the store's settings when they were last checked."""
+        self.settings = Settings(disk, self._listed)
+        self._checked: str | None = None
+        """The store's settings, as they were last checked."""
 
     # -- existence and state ---------------------------------------------------------------
 
@@ -147,25 +137,46 @@ class Repository:
 
     def _check_format(self) -> None:
         """Check that the store's repository keeps objects and references as ours does."""
-        status = self._disk.status(f"{GIT}/config")
-        stamp = status and (status.st_mtime_ns, status.st_size, status.st_ino)
-        data = self._disk.read(f"{GIT}/config") if stamp != self._checked else None
-        if data is None:
+        listed = self.settings.listed()
+        if listed is self._checked:
             return
-        result = self.run("config", "--file", "-", "--no-includes", "--list", "-z", given=data)
+        if found := unknown_format(listed):
+            raise Refusal(
+                Code.GIT_ERROR,
+                f"the git repository in {self._disk.root} has a format that the notes cannot write "
+                f"({found}), and nothing was changed; name another folder for the notes",
+            )
+        self._checked = listed
+
+    def _listed(self, text: bytes | None) -> str:
+        """Return the settings in a text, or those of the user (None), as git lists them.
+
+        Raises:
+            Refusal: If git cannot read them.
+        """
+        if text is None:
+            result = self.run("config", "--list", "-z", as_user=True)
+            if result.status:
+                raise failure("config", result)
+            return result.output.decode("utf-8", "surrogateescape")
+        result = self.run("config", "--file", "-", "--no-includes", "--list", "-z", given=text)
         if result.status:
             raise Refusal(
                 Code.GIT_ERROR,
                 f"git cannot read {GIT}/config in {self._disk.root}, so the format of the "
                 "repository is not known; correct that file",
             )
-        if found := unknown_format(result.output.decode("utf-8", "replace")):
-            raise Refusal(
-                Code.GIT_ERROR,
-                f"the git repository in {self._disk.root} has a format that the notes cannot write "
-                f"({found}), and nothing was changed; name another folder for the notes",
-            )
-        self._checked = stamp
+        return result.output.decode("utf-8", "surrogateescape")
+
+    def put_own(self, name: str, data: bytes) -> None:
+        """Have one of the files of our own GIT_DIR contain `data`.
+
+        Raises:
+            Refusal: If it cannot be written.
+        """
+        with reported(str(self._ours / name)):
+            (self._ours / name).parent.mkdir(parents=True, exist_ok=True)
+            _write_anew(self._ours / name, data)
 
     def _check_links(self, folder: str, deepest: int) -> None:
         """Check that a folder of the repository contains no link: git follows every link."""
@@ -265,6 +276,7 @@ class Repository:
         *arguments: str,
         given: bytes = b"",
         environment: Mapping[str, str] | None = None,
+        as_user: bool = False,
         seconds: float = _SECONDS,
         stopping: threading.Event | None = None,
         output: int = subprocess.PIPE,
@@ -275,6 +287,7 @@ class Repository:
             arguments: The command and its arguments.
             given: The bytes for its standard input.
             environment: Its environment variables; by default ours without any for git.
+            as_user: Whether the user's settings apply, as git would apply them in the store.
             seconds: The time after which the command is killed.
             stopping: An event that ends the command once it is set; only without `given`.
             output: A descriptor that gets the output; by default it becomes part of the result.
@@ -286,13 +299,18 @@ class Repository:
             self.prepare()
         if arguments[0] not in _OF_NO_REPOSITORY:
             self._check_format()
-        base = git.without_settings() if environment is None else environment
+        if environment is None:
+            environment = git.environment() if as_user else git.without_settings()
         ours = {
             "GIT_DIR": str(self._ours),
             "GIT_OBJECT_DIRECTORY": str(self._objects),
             "GIT_OPTIONAL_LOCKS": "0",
             "LC_ALL": "C",
         }
+        if as_user:
+            # Settings may apply to a folder alone (`includeIf "gitdir:…"`). All other files of a
+            # repository, such as its own settings and hooks, are those of the common folder.
+            ours |= {"GIT_DIR": str(self._disk.root / GIT), "GIT_COMMON_DIR": str(self._ours)}
         try:
             process = subprocess.Popen(
                 ["git", *arguments],
@@ -300,7 +318,7 @@ class Repository:
                 stdout=output,
                 stderr=subprocess.PIPE,
                 cwd=self._ours,
-                env={**base, **ours},
+                env={**environment, **ours},
                 start_new_session=True,  # a Ctrl-C for us must not stop git during a write
             )
         except FileNotFoundError as error:
@@ -309,7 +327,7 @@ class Repository:
             ) from error
         except OSError as error:
             raise Refusal(Code.INTERNAL_ERROR, f"git cannot be started ({error})") from error
-        return _ended(process, given, seconds, stopping)
+        return ended(process, given, seconds, stopping)
 
     def done(self, *arguments: str, given: bytes = b"") -> bytes:
         """Run a git command and return its output.
@@ -333,43 +351,6 @@ def _write_anew(path: Path, data: bytes) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     part.write_bytes(data)
     part.replace(path)
-
-
-def _ended(
-    process: "subprocess.Popen[bytes]",
-    given: bytes,
-    seconds: float,
-    stopping: threading.Event | None,
-) -> GitResult:
-    with process:
-        try:
-            output, errors = (
-                process.communicate(given, timeout=seconds)
-                if stopping is None
-                else _waited_for(process, seconds, stopping)
-            )
-        except BaseException as error:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise Refusal(
-                    Code.GIT_COMMAND_FAILED,
-                    f"git did not finish within {seconds:.0f} s and was stopped; try again",
-                ) from error
-            raise
-    return GitResult(process.returncode, output or b"", errors.decode("utf-8", "replace"))
-
-
-def _waited_for(
-    process: "subprocess.Popen[bytes]", seconds: float, stopping: threading.Event
-) -> tuple[bytes, bytes]:
-    last = time.monotonic() + seconds
-    while True:
-        try:
-            return process.communicate(timeout=_LOOK_SECONDS)
-        except subprocess.TimeoutExpired:
-            if stopping.is_set() or time.monotonic() > last:
-                raise
 
 
 def failure(name: str, result: GitResult) -> Refusal:

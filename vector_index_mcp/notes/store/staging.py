@@ -21,7 +21,8 @@ from vector_index_mcp.notes.store.history import files_of, id_of
 from vector_index_mcp.notes.store.large import id_of_file, id_of_link
 from vector_index_mcp.notes.store.line_ends import plain
 from vector_index_mcp.notes.store.opening import FOUND
-from vector_index_mcp.notes.store.repository import GitResult, Repository, failure
+from vector_index_mcp.notes.store.program import GitResult
+from vector_index_mcp.notes.store.repository import Repository, failure
 from vector_index_mcp.notes.store.upkeep import tidy
 from vector_index_mcp.processes import git
 
