@@ -6,7 +6,7 @@ from filelock import FileLock
 from tiny_models import made
 
 from vector_index_mcp.engine.model import OFFLINE_MODEL, model_at_hand
-from vector_index_mcp.objects.store import opened
+from vector_index_mcp.objects.opening import opened
 
 
 @pytest.fixture(scope="module")

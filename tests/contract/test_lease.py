@@ -8,7 +8,7 @@ import pytest
 
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.lease import HOLD_SECONDS, NAME, PATIENCE_SECONDS, Lease, now
-from vector_index_mcp.objects.store import opened
+from vector_index_mcp.objects.opening import opened
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,8 @@ from buckets import variables
 
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.faults import reason_in
-from vector_index_mcp.objects.store import at_once, is_sound, opened
+from vector_index_mcp.objects.opening import opened
+from vector_index_mcp.objects.store import at_once, is_sound
 
 pytestmark = pytest.mark.anyio
 LARGE = 10_000_000

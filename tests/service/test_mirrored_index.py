@@ -41,7 +41,7 @@ from vector_index_mcp.indexing.mirroring.publishing import State, publish
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.ownership import Records
 from vector_index_mcp.indexing.removal import remove_index
-from vector_index_mcp.objects.store import opened
+from vector_index_mcp.objects.opening import opened
 
 pytestmark = pytest.mark.anyio
 

@@ -28,7 +28,7 @@ from vector_index_mcp.indexing import vectors_given
 from vector_index_mcp.indexing.packs import Packs
 from vector_index_mcp.indexing.team_vectors import TeamPlace, TeamVectors
 from vector_index_mcp.indexing.vectors_given import share_vectors, tidy
-from vector_index_mcp.objects.store import opened
+from vector_index_mcp.objects.opening import opened
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vector_index_mcp.errors import Problem, StorageError
+from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.objects.profile import options_of
-from vector_index_mcp.objects.store import opened
 
 CREDENTIALS = """
 [default]

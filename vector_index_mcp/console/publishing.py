@@ -23,7 +23,8 @@ from vector_index_mcp.indexing.mirroring.mirror import USUAL_BRANCHES
 from vector_index_mcp.indexing.mirroring.publishing import Published, State, ahead_of, publish
 from vector_index_mcp.indexing.team_vectors import TeamPlace
 from vector_index_mcp.indexing.vectors_given import share_vectors
-from vector_index_mcp.objects.store import Objects, opened
+from vector_index_mcp.objects.opening import opened
+from vector_index_mcp.objects.store import Objects
 from vector_index_mcp.processes import git
 from vector_index_mcp.serving.folders import team_place
 from vector_index_mcp.serving.loading import load_codebase

@@ -10,7 +10,7 @@ from vector_index_mcp.engine.wording import of_code
 from vector_index_mcp.errors import BackgroundError, ModelNotFoundError, ProjectError, StorageError
 from vector_index_mcp.indexing.packs import count_by_model
 from vector_index_mcp.indexing.team_vectors import OFF
-from vector_index_mcp.objects.store import opened
+from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.settings import PREFIX, Settings
 
 _SECONDS = 10.0  # for a listing, which usually takes well below one second

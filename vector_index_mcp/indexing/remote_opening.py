@@ -29,7 +29,7 @@ from vector_index_mcp.indexing.opening import Opened
 from vector_index_mcp.indexing.owners import Owners
 from vector_index_mcp.indexing.place import Place, Remote
 from vector_index_mcp.objects.lease import Lease
-from vector_index_mcp.objects.store import opened
+from vector_index_mcp.objects.opening import opened
 
 _log = logging.getLogger(__name__)
 

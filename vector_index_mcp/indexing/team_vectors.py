@@ -19,7 +19,7 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, StorageError
 from vector_index_mcp.indexing.packs import Listed, Packs
-from vector_index_mcp.objects.store import opened
+from vector_index_mcp.objects.opening import opened
 
 _log = logging.getLogger(__name__)
 

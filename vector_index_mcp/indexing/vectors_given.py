@@ -20,7 +20,7 @@ from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.indexing.packs import Listed, Packs
 from vector_index_mcp.indexing.team_vectors import TeamPlace
-from vector_index_mcp.objects.store import opened
+from vector_index_mcp.objects.opening import opened
 
 _log = logging.getLogger(__name__)
 

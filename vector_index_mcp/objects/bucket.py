@@ -18,9 +18,15 @@ import anyio.to_thread
 
 from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects.faults import Reason, quotable, reason_in
-from vector_index_mcp.objects.folder import too_large, whole_or_nothing
 from vector_index_mcp.objects.profile import options_of
-from vector_index_mcp.objects.store import Content, Entry, at_once, kept_here
+from vector_index_mcp.objects.store import (
+    Content,
+    Entry,
+    at_once,
+    kept_here,
+    too_large,
+    whole_or_nothing,
+)
 
 _AT_ONCE = 16  # requests; more are no faster at a round trip of 20 ms
 _MOST_ENTRIES = 500_000

@@ -19,7 +19,14 @@ import filelock
 
 from vector_index_mcp.errors import Problem, StorageError, sentence
 from vector_index_mcp.objects import within
-from vector_index_mcp.objects.store import Content, Entry, is_sound, kept_here
+from vector_index_mcp.objects.store import (
+    Content,
+    Entry,
+    is_sound,
+    kept_here,
+    too_large,
+    whole_or_nothing,
+)
 from vector_index_mcp.processes.detached import Detached, Work
 
 T = TypeVar("T")
@@ -290,24 +297,6 @@ def _new_file(path: Path) -> Iterator[Callable[[bytes], None]]:
         finally:
             with kept_here(path):
                 file.close()
-
-
-@contextmanager
-def whole_or_nothing(path: Path) -> Iterator[None]:
-    """Remove the file again if writing it in this context fails."""
-    is_whole = False
-    try:
-        yield
-        is_whole = True
-    finally:
-        if not is_whole:
-            with contextlib.suppress(OSError):  # the first error matters more
-                path.unlink()
-
-
-def too_large(uri: str, name: str, most_bytes: int) -> StorageError:
-    """Return the error for an object that is larger than any of ours."""
-    return StorageError(f"{name!a} in {uri} has more than {most_bytes} bytes and is not read")
 
 
 def _tag_of(pieces: Iterable[bytes]) -> str:

@@ -4,6 +4,7 @@ A name is a path with slashes below the store's URI. An object is replaced as a 
 Anybody may have written names and contents, so the code that reads them must check them.
 """
 
+import contextlib
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -16,10 +17,7 @@ import anyio
 
 from vector_index_mcp.errors import StorageError, sentence
 
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://")
 _NAME = re.compile(r"[!-~]{1,500}")  # ASCII without spaces: the same in every store
-BUCKETS = frozenset({"s3", "gs", "az"})
-"""The schemes of buckets, which are LanceDB's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,29 +127,22 @@ def kept_here(path: Path) -> Iterator[None]:
         raise StorageError(f"{path} on this machine: {sentence(error)}") from error
 
 
-def scheme_of(uri: str) -> str:
-    """Return the scheme of a URI; empty for a folder."""
-    match = _SCHEME.match(uri)
-    return match[1] if match else ""
+@contextmanager
+def whole_or_nothing(path: Path) -> Iterator[None]:
+    """Remove the file again if writing it in this context fails."""
+    is_whole = False
+    try:
+        yield
+        is_whole = True
+    finally:
+        if not is_whole:
+            with contextlib.suppress(OSError):  # the first error matters more
+                path.unlink()
 
 
-def opened(uri: str) -> Objects:
-    """Return the store at `uri`, a folder or a bucket. Sends no request yet.
-
-    Raises:
-        StorageError: If the scheme is unknown, or the library that reads it is not installed.
-    """
-    scheme = scheme_of(uri)
-    if not scheme:
-        from vector_index_mcp.objects.folder import FolderObjects
-
-        return FolderObjects(Path(uri))
-    if scheme in BUCKETS:
-        from vector_index_mcp.objects.bucket import BucketObjects
-
-        return BucketObjects(uri)
-    known = ", ".join(f"{name}://" for name in sorted(BUCKETS))
-    raise StorageError(f"{scheme}:// is not a known kind of store; use a folder, {known}")
+def too_large(uri: str, name: str, most_bytes: int) -> StorageError:
+    """Return the error for an object that is larger than any of ours."""
+    return StorageError(f"{name!a} in {uri} has more than {most_bytes} bytes and is not read")
 
 
 def is_sound(name: str) -> bool:

@@ -25,7 +25,8 @@ from vector_index_mcp.indexing.mirroring.origin import Origin
 from vector_index_mcp.indexing.mirroring.reading import first_of
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.remedies import Remedies
-from vector_index_mcp.objects.store import Objects, opened
+from vector_index_mcp.objects.opening import opened
+from vector_index_mcp.objects.store import Objects
 from vector_index_mcp.processes import errand, git
 
 _log = logging.getLogger(__name__)
