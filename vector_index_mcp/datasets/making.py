@@ -6,9 +6,8 @@ The dataset's folder appears in one step, with its manifest, its table and its m
 import json
 import os
 import shutil
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -26,10 +25,7 @@ from vector_index_mcp.engine.prose.properties import Properties
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, StoredChunk, Vector
 from vector_index_mcp.errors import SettingsError
-from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
-from vector_index_mcp.indexing.service import LiveIndex
 
 METADATA, INDEX = "metadata.json", "index"
 _FILES_AT_ONCE = 200
@@ -155,45 +151,6 @@ def _check_free(folder: Path) -> None:
         raise SettingsError(f"Dataset '{folder.name}' already exists")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SettingsError(f"{folder} holds other files; move them away, or choose another id")
-
-
-async def of_index(
-    live: LiveIndex,
-    below: str,
-    about: About,
-    folder: Path,
-    show: Show,
-    *,
-    is_appended: bool = False,
-) -> Made:
-    """Make a dataset from an index, which is brought up to date first.
-
-    Args:
-        live: The index, not yet running.
-        below: The folder of the files to include, as their keys begin; empty for all files.
-        about: The dataset's description.
-        folder: The dataset's folder.
-        show: Called with the progress.
-        is_appended: Whether the dataset exists already, and the texts are appended to it.
-
-    Raises:
-        SettingsError: If there is no text, or the dataset cannot be appended to.
-        VectorIndexError: If the index cannot be read, or the dataset cannot be written.
-    """
-    from vector_index_mcp.datasets import appending  # imports this module
-
-    began = time.monotonic()
-    async with live.running(Role.VISITOR):
-        if not await live.is_kept_elsewhere():
-            run = await live.trigger(force_reindex=False)
-            await follow_text(show, run)
-            await follow_vectors(show, live)
-            if live.progress.chunks:
-                await live.embed()
-        async with live.reading() as (found, _):
-            work = appending.append if is_appended else make
-            made = await work(found, below, about, folder)
-    return replace(made, took=time.monotonic() - began)
 
 
 async def make(index: Index, below: str, about: About, folder: Path) -> Made:

@@ -1,13 +1,17 @@
-"""Makes datasets from folders of texts: it indexes a folder, and turns the index into a dataset."""
+"""Makes datasets: it brings an index up to date, and turns it into a dataset.
+
+The index is a new one of a folder of texts, which is removed afterwards, or one that is kept.
+"""
 
 import contextlib
 import itertools
 import logging
 import os
 import shutil
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +32,8 @@ from vector_index_mcp.errors import (
     sentence,
 )
 from vector_index_mcp.files.folder import is_broad
-from vector_index_mcp.indexing.following import Show
+from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
+from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.processes import git
 
@@ -236,11 +241,46 @@ async def made(index_of: IndexOf, order: Order, root: Path, show: Show) -> Made:
     folder = await anyio.to_thread.run_sync(_place_of, order, root)
     live = index_of(order, root)
     with _alone(Path(live.uri)):
-        found = await making.of_index(
-            live, "", order.about, folder, show, is_appended=order.is_appended
-        )
+        found = await of_index(live, "", order.about, folder, show, is_appended=order.is_appended)
         await anyio.to_thread.run_sync(_discard, Path(live.uri))
     return found
+
+
+async def of_index(
+    live: LiveIndex,
+    below: str,
+    about: About,
+    folder: Path,
+    show: Show,
+    *,
+    is_appended: bool = False,
+) -> Made:
+    """Make a dataset from an index, which is brought up to date first.
+
+    Args:
+        live: The index, not yet running.
+        below: The folder of the files to include, as their keys begin; empty for all files.
+        about: The dataset's description.
+        folder: The dataset's folder.
+        show: Called with the progress.
+        is_appended: Whether the dataset exists already, and the texts are appended to it.
+
+    Raises:
+        SettingsError: If there is no text, or the dataset cannot be appended to.
+        VectorIndexError: If the index cannot be read, or the dataset cannot be written.
+    """
+    began = time.monotonic()
+    async with live.running(Role.VISITOR):
+        if not await live.is_kept_elsewhere():
+            run = await live.trigger(force_reindex=False)
+            await follow_text(show, run)
+            await follow_vectors(show, live)
+            if live.progress.chunks:
+                await live.embed()
+        async with live.reading() as (found, _):
+            work = appending.append if is_appended else making.make
+            made = await work(found, below, about, folder)
+    return replace(made, took=time.monotonic() - began)
 
 
 @contextmanager

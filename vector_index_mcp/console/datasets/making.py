@@ -60,7 +60,7 @@ def export(line: argparse.Namespace, settings: "Settings") -> int:
     live, below, source, revision = _KINDS[line.kind](line.what, settings)
     about = _about(line, source, revision)
     with progress.shown() as bar:
-        return _print(awaited(partial(making.of_index, live, below, about, folder, bar)))
+        return _print(awaited(partial(workshop.of_index, live, below, about, folder, bar)))
 
 
 def _print(made: Made) -> int:
