@@ -147,6 +147,13 @@ async def test_many_files_are_prepared_in_as_many_children_as_there_are_processo
     assert children() == []
 
 
+async def test_of_two_children_that_are_started_at_once_to_be_warm_one_ends(crew):
+    async with anyio.create_task_group() as group:
+        group.start_soon(crew.warm_up)
+        group.start_soon(crew.warm_up)
+    assert len(children()) == 1
+
+
 async def test_a_few_files_are_prepared_in_one_child_that_stays_warm(root, crew):
     await crew.warm_up()
     [child] = children()

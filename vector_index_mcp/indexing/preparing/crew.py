@@ -102,7 +102,7 @@ class Crew:
         """Start the child for saved files, because some will soon come. Returns at once."""
         if self._warm is None and not self._bulk:
             try:
-                self._warm = await Child.start(polite=False)
+                await self._rest_warm(await Child.start(polite=False))
             except OSError as error:
                 _log.warning("a process that prepares files cannot be started: %s", error)
 
@@ -312,11 +312,16 @@ class Crew:
             await self._replace(child)
         elif child.is_polite:
             self._bulk.append(child)
-        elif self._warm is None:
+        else:
+            await self._rest_warm(child)
+        return answers, ""
+
+    async def _rest_warm(self, child: Child) -> None:
+        """Keep an idle child for saved files; end it if there is one by now."""
+        if self._warm is None:
             self._warm = child
         else:
             await child.end()
-        return answers, ""
 
     async def _take(self, *, polite: bool, is_new: bool) -> Child:
         if is_new:
