@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from vector_index_mcp import errors
 from vector_index_mcp.cli import COMMANDS
 from vector_index_mcp.clients.catalog import CLIENTS
 from vector_index_mcp.codebase.arguments import SearchArguments
@@ -60,6 +61,21 @@ def test_the_env_example_can_be_used_as_it_is(monkeypatch):
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
     assert load(str(ROOT / ".env.example")) == Settings()
+
+
+def test_the_tree_of_errors_is_drawn_as_it_is():
+    drawn, above = {}, []
+    for before, name in re.findall(r"^( {4}[ |`-]*)(\w+Error)\b", errors.__doc__, re.MULTILINE):
+        depth = len(before)
+        above = [(column, other) for column, other in above if column < depth]
+        drawn[name] = above[-1][1] if above else "Exception"
+        above.append((depth, name))
+    ours = [each for each in vars(errors).values() if is_ours(each)]
+    assert drawn == {error.__name__: error.__base__.__name__ for error in ours}
+
+
+def is_ours(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, errors.VectorIndexError)
 
 
 @pytest.mark.parametrize("block", code_blocks("json"))

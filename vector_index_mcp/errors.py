@@ -8,10 +8,12 @@ with a `Problem` leave that out: the `Remedies` of a tool set add it.
     |  `- UnknownError       nothing has the name that was given
     |- ProjectError          this folder cannot be indexed
     |- QueryError            a query or one of its filters means nothing
+    |  `- NoVectorsError     no chunk can be found by meaning yet
     |- ConfigFileError       an MCP client's configuration file cannot be read or changed
     |- BusyError             another process is this index's writer
-    |- BackgroundError       the background service cannot be started or reached
-    |  `- ServiceEndedError  the service ended before it answered
+    |- BackgroundError       the background service cannot be reached
+    |  |- NoServiceError     it cannot be started
+    |  `- ServiceEndedError  it ended before it answered
     |- StoreError            LanceDB failed; the cause is kept
     |  |- StorageError       the disk or the network fails; a later try may succeed
     |  |- DamagedIndexError  the files of the index cannot be read; a rebuild repairs it
@@ -19,6 +21,7 @@ with a `Problem` leave that out: the `Remedies` of a tool set add it.
     |  `- ForeignIndexError  the folder holds files that this user's program did not write
     |- ServerError           a server with a model does not answer, or answers wrongly
     `- EmbeddingError        texts cannot be embedded now
+       |- WorkerDiedError    the embedding worker ended before it answered
        `- ModelNotFoundError there is no embedding model on this machine
 
 A file that cannot be indexed raises no error: it is recorded as `files.read.Skipped`.
