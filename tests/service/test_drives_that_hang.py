@@ -14,16 +14,15 @@ from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
-from vector_index_mcp.engine.store import newest
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.indexing import freshness, looks
 from vector_index_mcp.indexing.asking import ask
 from vector_index_mcp.indexing.keeper import Options
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
+from vector_index_mcp.processes import detached
 
 pytestmark = pytest.mark.anyio
 
@@ -32,8 +31,7 @@ SILENT = "the drive of the index .* does not answer"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    for module in (looks, freshness, newest):
-        monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(detached, "DRIVE_SECONDS", 0.3)
 
 
 async def settled(index):

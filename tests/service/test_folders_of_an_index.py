@@ -18,13 +18,13 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
-from vector_index_mcp.indexing import looks
 from vector_index_mcp.indexing.asking import ask
 from vector_index_mcp.indexing.keeper import Options, Role, chunker_of
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
+from vector_index_mcp.processes import detached
 
 pytestmark = pytest.mark.anyio
 
@@ -266,7 +266,7 @@ def looking():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(looks, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(detached, "DRIVE_SECONDS", 0.5)
 
 
 @pytest.fixture

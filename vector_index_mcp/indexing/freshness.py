@@ -30,6 +30,7 @@ from vector_index_mcp.indexing.looks import Looks
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.processes import detached
 from vector_index_mcp.processes.detached import Detached, Work
 
 _log = logging.getLogger(__name__)
@@ -42,7 +43,6 @@ _POLLING_LEAST_SECONDS = 2.0
 # A sweep of 10,000 files takes 25 ms of a processor.
 SWEEP_LEAST_SECONDS = 30.0
 _SWEEP_SHARE = 0.001
-_PATIENCE_SECONDS = 3.0  # before it is asked whether a drive hangs
 _HANGS = "the drive of a folder does not answer, so scans find changes until it does"
 _LIMIT_REACHED = (
     "the system's limit of watched folders is reached; raise fs.inotify.max_user_watches, until "
@@ -161,7 +161,7 @@ class Freshness:
             TimeoutError: If one of them does not answer.
         """
         answer = partial(self._looks.all_answer, self._folders)
-        return await self._threads.run(do, _PATIENCE_SECONDS, answer)
+        return await self._threads.run(do, detached.DRIVE_SECONDS, answer)
 
     async def rescan_forever(self, indexer: Indexer) -> None:
         """Scan for changes that no event reported, and set watches anew if they are gone."""
@@ -272,7 +272,7 @@ class Freshness:
         watch, self._watch, self.mode = self._watch, None, "off"
         if watch is not None:
             with contextlib.suppress(TimeoutError):
-                await Detached(1, "stop").run(lambda _: watch.stop(), _PATIENCE_SECONDS)
+                await Detached(1, "stop").run(lambda _: watch.stop(), detached.DRIVE_SECONDS)
 
     def _note_problem(self, problem: str) -> None:
         is_known = problem == WATCH_LIMIT and self.problem == _LIMIT_REACHED

@@ -12,9 +12,9 @@ import anyio
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import ProjectError, StorageError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
+from vector_index_mcp.processes import detached
 from vector_index_mcp.processes.detached import Detached
 
-_PATIENCE_SECONDS = 3.0  # for a drive to answer; a disk that stands still takes longer to start
 _CHECKS_AT_ONCE = 40
 _NO_ANSWER = "the drive of the {} {} does not answer; the index is kept and goes on when it answers"
 
@@ -45,7 +45,7 @@ class Looks:
         """
         threads = self._looking.setdefault(place, Detached(1, "look"))
         try:
-            return await threads.run(lambda _: look(), _PATIENCE_SECONDS)
+            return await threads.run(lambda _: look(), detached.DRIVE_SECONDS)
         except RuntimeError as error:  # the system starts no thread
             raise TimeoutError from error
 
@@ -121,11 +121,12 @@ class Looks:
             TimeoutError: If one of the drives does not answer.
         """
         answer = partial(self.all_answer, folders)
-        return await self._checking.run(lambda _: do(), _PATIENCE_SECONDS, answer)
+        return await self._checking.run(lambda _: do(), detached.DRIVE_SECONDS, answer)
 
     async def _work_at(self, place: Path, do: Callable[[], T]) -> T:
         threads = self._working.setdefault(place, Detached(1, "work"))
-        return await threads.run(lambda _: do(), _PATIENCE_SECONDS, partial(self.answers, place))
+        answer = partial(self.answers, place)
+        return await threads.run(lambda _: do(), detached.DRIVE_SECONDS, answer)
 
     # -- the index -------------------------------------------------------------------------
 
@@ -177,7 +178,7 @@ class Looks:
 
     async def _ends(self, task: asyncio.Task[Any], place: Path) -> bool:
         """Wait until a task has ended; False if it has not, and the drive does not answer."""
-        while not (await asyncio.wait([task], timeout=_PATIENCE_SECONDS))[0]:
+        while not (await asyncio.wait([task], timeout=detached.DRIVE_SECONDS))[0]:
             if not await self.answers(place):
                 return task.done()
         return True

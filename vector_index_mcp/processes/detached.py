@@ -14,6 +14,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import anyio
 
 T = TypeVar("T")
+DRIVE_SECONDS = 3.0
+"""How long a drive may take to answer. A disk that stands still takes longer to start."""
 _MayGoOn: TypeAlias = Callable[[], Awaitable[bool]] | None
 
 

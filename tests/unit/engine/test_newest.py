@@ -6,6 +6,7 @@ import pytest
 
 from vector_index_mcp.engine.store import newest
 from vector_index_mcp.engine.store.newest import Newest
+from vector_index_mcp.processes import detached
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +29,7 @@ async def test_a_commit_of_somebody_else_is_noticed_and_our_own_is_noted(table):
 
 
 async def test_what_could_not_be_noted_is_no_commit_of_somebody_else(table, monkeypatch):
-    monkeypatch.setattr(newest, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(detached, "DRIVE_SECONDS", 0.05)
     tables, answers = Newest([table]), threading.Event()
     await tables.note()
     (table / "_versions" / "8.manifest").touch()

@@ -13,8 +13,8 @@ from waiting import eventually
 
 from vector_index_mcp.errors import ProjectError, StorageError
 from vector_index_mcp.files.folder import Folder, Folders
-from vector_index_mcp.indexing import looks
 from vector_index_mcp.indexing.looks import Looks
+from vector_index_mcp.processes import detached
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,7 @@ def stuck():
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(looks, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(detached, "DRIVE_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("impatient")

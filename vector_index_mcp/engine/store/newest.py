@@ -6,9 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
+from vector_index_mcp.processes import detached
 from vector_index_mcp.processes.detached import Detached
 
-_PATIENCE_SECONDS = 3.0  # for the drive to answer
 _State: TypeAlias = tuple[str, int, int] | None
 
 
@@ -50,7 +50,7 @@ class Newest:
             return
         self._left = None
         with suppress(TimeoutError, RuntimeError):  # or no thread is left
-            self._left = await self._threads.run(lambda _: self._now(), _PATIENCE_SECONDS)
+            self._left = await self._threads.run(lambda _: self._now(), detached.DRIVE_SECONDS)
 
     def _now(self) -> tuple[_State, ...]:
         return tuple(map(state_of, self._tables))
