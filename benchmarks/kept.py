@@ -16,7 +16,7 @@ def latest(what: str) -> dict[str, Any]:
     Raises:
         FileNotFoundError: If there are none.
     """
-    newest = max(RESULTS.glob(f"{what}-*.json"), default=None)
+    newest = max(RESULTS.glob(f"{what}-????-??-??-*.json"), default=None)
     if newest is None:
         raise FileNotFoundError(f"nothing was kept of {what}")
     found: dict[str, Any] = json.loads(newest.read_text(encoding="utf-8"))
