@@ -49,8 +49,8 @@ Keeps a software project indexed and searchable by meaning and by identifier.
 The first client of a project starts a background service. It keeps the index fresh, serves every
 further client and ends by itself when nobody needs it. PATH is the folder of one project; without
 it, a command is about the project that you stand in. Its index lies in PATH/.lancedb, and
-everything stays on this machine. Your MCP client needs one server entry
-per project; `install` writes it, or you do:
+everything stays on this machine. Your MCP client needs one server entry per project; `install`
+writes it, or you do:
 
   {"mcpServers": {"my-project": {"command": "vector-index-mcp", "args": ["/path/to/my-project"]}}}
 """
