@@ -227,17 +227,19 @@ def _start_by_path() -> _Start:
     return _Start(lambda path, _: Path(os.path.abspath(path)), lambda *_: None)  # noqa: PTH100
 
 
-_STARTS: Mapping[str, Callable[[], _Start]] = {
-    CODEBASE: _start_of_codebase,
-    DOCUMENTS: _start_by_path,
-    NOTES: _start_by_path,
-    DATASETS: _start_by_path,
-}
-_TABLE: Mapping[str, Callable[[], ToolSet]] = {
-    CODEBASE: _codebase,
-    DOCUMENTS: _documents,
-    NOTES: _notes,
-    DATASETS: _datasets,
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """How a tool set is loaded, and how its service starts; calling either imports a lot."""
+
+    load: Callable[[], ToolSet]
+    start: Callable[[], _Start] = _start_by_path
+
+
+_TABLE: Mapping[str, _Entry] = {
+    CODEBASE: _Entry(_codebase, _start_of_codebase),
+    DOCUMENTS: _Entry(_documents),
+    NOTES: _Entry(_notes),
+    DATASETS: _Entry(_datasets),
 }
 
 
@@ -247,8 +249,7 @@ def named(name: str) -> ToolSet:
     Raises:
         SettingsError: If there is none.
     """
-    _check(name)
-    return _TABLE[name]()
+    return _entry(name).load()
 
 
 def of_workspace(workspace: "Workspace") -> ToolSet:
@@ -274,15 +275,15 @@ def place_of(name: str, path: str, settings: "Settings") -> Path:
         ProjectError: If the path is no place of that tool set.
         SettingsError: If there is no such tool set.
     """
-    _check(name)
-    return _STARTS[name]().place_of(path, settings)
+    return _entry(name).start().place_of(path, settings)
 
 
 def head_start_of(name: str, place: Path, settings: "Settings") -> "HeadStart | None":
     """Begin a head start for the service of a place; None if there is none."""
-    return _STARTS[name]().head_start_of(place, settings)
+    return _entry(name).start().head_start_of(place, settings)
 
 
-def _check(name: str) -> None:
+def _entry(name: str) -> _Entry:
     if name not in _TABLE:
         raise SettingsError(f"there is no tool set {name!r}; there are {', '.join(_TABLE)}")
+    return _TABLE[name]
