@@ -123,14 +123,12 @@ HOMES = {
     },
     "obstore": {"objects/bucket.py"},
     "psutil": {
-        "indexing/preparing/child.py",
-        "codebase/wire.py",
         "doctor/",
         "files/mounts.py",
         "processes/confined.py",
+        "processes/memory.py",
         "processes/priority.py",
         "serving/server.py",
-        "sharing/host.py",
         "sharing/workers.py",
     },
     "mcp": {

@@ -4,18 +4,19 @@
 """
 
 import json
+import os
 import re
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-import psutil
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.processes import memory
 
 if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait
     from vector_index_mcp.codebase.asking import Answer
@@ -365,14 +366,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         index_writer=now.writer or None,
         index_bytes=now.size_bytes,
         shared_index=now.shared or None,
-        memory_bytes=psutil.Process().memory_info().rss,
-        worker_memory_bytes=_memory_of(now.worker_pid),
+        memory_bytes=memory.held_by(os.getpid()),
+        worker_memory_bytes=memory.held_by(now.worker_pid) or None,
         worker_shared_by=progress.embedder_sharers,
     )
-
-
-def _memory_of(pid: int | None) -> int | None:
-    try:
-        return None if pid is None else int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:  # the process has just ended
-        return None

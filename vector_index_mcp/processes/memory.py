@@ -1,4 +1,4 @@
-"""Limits how much unused memory glibc's allocator keeps. On other systems this does nothing."""
+"""The memory of processes: how much one holds, and what glibc's allocator keeps unused of ours."""
 
 import ctypes
 import sys
@@ -10,6 +10,8 @@ _ARENAS = 2
 
 def share_heaps() -> None:
     """Let all threads share two heaps; call this before any thread is started.
+
+    Does nothing on other systems, like `give_back`.
 
     By default there are up to eight heaps for each processor, and each keeps the memory that was
     freed in it. Measured after 24 maintenances of 10,000 chunks: 685 MB; with two heaps, 328 MB.
@@ -25,6 +27,18 @@ def give_back() -> None:
     """
     if trim := _function("malloc_trim"):
         trim(0)
+
+
+def held_by(pid: int | None) -> int:
+    """Return how many bytes of memory a process holds; 0 if it has ended, or for None."""
+    if pid is None:
+        return 0
+    import psutil  # here, since the children that somebody waits for start without it
+
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0
 
 
 def _function(name: str) -> Any:

@@ -11,14 +11,13 @@ from typing import Any
 
 import anyio
 import anyio.abc
-import psutil
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.background import greeting
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.errors import BackgroundError
-from vector_index_mcp.processes import children
+from vector_index_mcp.processes import children, memory
 from vector_index_mcp.sharing import frames
 from vector_index_mcp.sharing.guest import GONE, Guest, heard
 from vector_index_mcp.sharing.workers import Workers
@@ -78,12 +77,7 @@ async def _no_page(_: bool) -> dict[str, Any]:
 
 def _report(workers: Workers) -> dict[str, Any]:
     loaded = workers.loaded
-    held = psutil.Process().memory_info().rss
-    for shared in loaded:
-        try:
-            held += psutil.Process(shared.pid).memory_info().rss
-        except psutil.Error:  # the worker has just ended
-            continue
+    held = sum(map(memory.held_by, [os.getpid(), *(shared.pid for shared in loaded)]))
     is_busy = any(shared.is_busy for shared in loaded)
     return {
         "state": "EMBEDDING" if is_busy else "RESTING",

@@ -1,4 +1,7 @@
+import os
 import platform
+import subprocess
+import sys
 
 import psutil
 import pytest
@@ -10,6 +13,16 @@ MEGABYTE = 1_000_000
 
 def resident():
     return psutil.Process().memory_info().rss
+
+
+def test_a_process_holds_memory_until_it_has_ended():
+    command = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        assert memory.held_by(process.pid) > 0
+        process.communicate(b"\n")
+    assert memory.held_by(process.pid) == 0
+    assert memory.held_by(None) == 0
+    assert memory.held_by(os.getpid()) > MEGABYTE
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators give back at once")

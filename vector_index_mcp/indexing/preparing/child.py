@@ -8,12 +8,11 @@ from typing import Any
 
 import anyio
 import anyio.abc
-import psutil
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.indexing.preparing.child_main import LENGTH_BYTES, OUT_OF_MEMORY, POLITE
 from vector_index_mcp.indexing.preparing.file import Prepared, Question
-from vector_index_mcp.processes import children, confined
+from vector_index_mcp.processes import children, confined, memory
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +122,7 @@ class Child:
         while True:
             with anyio.move_on_after(_LOOK_SECONDS):
                 return await self.answers.receive_exactly(count)
-            if _memory_of(self.process.pid) > _MOST_BYTES:
+            if memory.held_by(self.process.pid) > _MOST_BYTES:
                 raise EndedError(TOO_LARGE)
             if anyio.current_time() > deadline:
                 raise EndedError(HUNG)
@@ -145,10 +144,3 @@ class Child:
                 await self.process.aclose()
                 return
         _log.warning("a child that prepares files cannot be ended: process %d", self.process.pid)
-
-
-def _memory_of(pid: int) -> int:
-    try:
-        return int(psutil.Process(pid).memory_info().rss)
-    except psutil.Error:  # the process has just ended
-        return 0
