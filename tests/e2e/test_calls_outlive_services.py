@@ -103,6 +103,13 @@ class Service:
         await stream.send(greeting.line({"version": __version__, "pid": self.pid, **proof}))
         return Session(stream, lines)
 
+    async def asked_next(self, request):
+        """The session that a front end goes on with, once it has asked this in it."""
+        session = await self.met()
+        await session.go_on()
+        assert await session.next() == request
+        return session
+
     def is_wanted(self):
         """Whether a front end waits to be met."""
         return bool(select.select([self.listener.extra(SocketAttribute.raw_socket)], [], [], 0)[0])
@@ -150,9 +157,7 @@ async def test_what_only_reads_is_asked_once_more(place):
         await client.send(LOOK)
         assert await session.next() == LOOK
         await session.end()
-        session = await service.met()
-        await session.go_on()
-        assert await session.next() == LOOK
+        session = await service.asked_next(LOOK)
         await session.answer(LOOK, {"content": []})
         assert await client.hear() == {"jsonrpc": "2.0", "id": "look", "result": {"content": []}}
 
@@ -163,9 +168,7 @@ async def test_what_only_reads_is_not_asked_for_ever(place):
         await client.send(LOOK)
         assert await session.next() == LOOK
         await session.end()
-        session = await service.met()
-        await session.go_on()
-        assert await session.next() == LOOK
+        session = await service.asked_next(LOOK)
         await session.end()
         reason = reason_in(await client.hear())
         assert "killed or has crashed" in reason
@@ -184,9 +187,7 @@ async def test_what_may_have_been_written_is_not_written_again(place, name):
         assert "killed or has crashed" in reason
         assert "may or may not be done" in reason
         await client.send(LOOK)
-        session = await service.met()
-        await session.go_on()
-        assert await session.next() == LOOK
+        session = await service.asked_next(LOOK)
 
 
 async def test_what_no_service_has_read_is_sent_to_the_next_one(place):
@@ -195,9 +196,7 @@ async def test_what_no_service_has_read_is_sent_to_the_next_one(place):
         await client.send(WRITE)
         await session.has_unread()
         await session.end()
-        session = await service.met()
-        await session.go_on()
-        assert await session.next() == WRITE
+        session = await service.asked_next(WRITE)
 
 
 async def test_what_was_read_before_the_rest_is_not_taken_for_unread(place):
@@ -212,9 +211,7 @@ async def test_what_was_read_before_the_rest_is_not_taken_for_unread(place):
         answer = await client.hear()
         assert answer["id"] == WRITE["id"]
         assert "may or may not be done" in reason_in(answer)
-        session = await service.met()
-        await session.go_on()
-        assert await session.next() == later
+        session = await service.asked_next(later)
 
 
 async def test_a_call_right_after_the_end_is_never_lost(place):
@@ -224,9 +221,7 @@ async def test_a_call_right_after_the_end_is_never_lost(place):
             call = WRITE | {"id": number}
             await session.end()
             await client.send(call)
-            session = await service.met()
-            await session.go_on()
-            assert await session.next() == call
+            session = await service.asked_next(call)
             await session.answer(call)
             assert (await client.hear())["id"] == number
 
@@ -243,9 +238,7 @@ async def test_while_a_service_is_awaited_pings_and_cancellations_are_heard(plac
         await client.send(LOOK)
         await client.send(PING)  # once it is answered, what was sent before has been heard
         assert (await client.hear())["id"] == "ping"
-        session = await service.met()
-        await session.go_on()
-        assert await session.next() == LOOK
+        session = await service.asked_next(LOOK)
 
 
 async def test_a_ping_under_way_needs_no_other_service(place):
