@@ -341,7 +341,7 @@ async def ended(oracle: Oracle, chance: random.Random, service: psutil.Process) 
     else:
         oracle.story.append("SIGTERM")
         service.send_signal(signal.SIGTERM)
-    await eventually(lambda: is_gone(service), 10)
+    await eventually(lambda: is_gone(service))
 
 
 async def test_a_hostile_repository_gets_nothing_and_breaks_nothing():

@@ -7,6 +7,7 @@ import anyio
 import numpy as np
 import pytest
 from documents import document
+from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.engine import search as searching
 from vector_index_mcp.engine.query import Query
@@ -129,7 +130,7 @@ async def test_the_query_is_embedded_while_its_words_are_searched(store, monkeyp
         return ABOUT_BIRDS
 
     monkeypatch.setattr(store, "matching", matching_later)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE_SECONDS):
         assert keys(await search(store, Query("sparrow"), embed, 5)) == ["a.py"]
 
 

@@ -165,7 +165,7 @@ async def real(monkeypatch):
         monkeypatch.setenv(FOLDER_VARIABLE, str(folder.runtime))
         await anyio.to_thread.run_sync(contact.stop, place.endpoint())
         with suppress(TimeoutError):
-            await eventually(lambda: not folder.processes(), 10)
+            await eventually(lambda: not folder.processes())
         left = [command_of(process) for process in folder.processes()]
         reaped(folder.processes())
         assert left == []

@@ -41,7 +41,7 @@ from vector_index_mcp.sharing.place import TOOL_SET
 COMMAND = (sys.executable, "-m", "vector_index_mcp")
 SEARCH = ("search", "--no-service")
 """Of a test that is not about services: what it finds does not depend on one."""
-CHANGE_SECONDS = 5.0  # for a change on disk to be searchable
+CHANGE_SECONDS = 25.0  # for a change on disk to be searchable; less than between two sweeps
 ANSWER_SECONDS = 60.0  # for the process to start and answer, on a machine that does much else
 MODEL_SECONDS = 100.0  # for the model to be loaded as well
 NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}

@@ -7,6 +7,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from processes import COMMAND, MODEL_SECONDS, NO_MODEL, needs_model, place_of
+from waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +84,12 @@ async def test_what_was_written_is_found_in_other_words(call):
         await call("create_knowledge_file", **arguments(name))
     await call("create_todo", **P, description="Tidy up", tasks=["Throw away unused pictures"])
 
+    async def all_are_embedded():
+        found = await call("search_knowledge", **P, query="software", mode="both")
+        return found.keys().isdisjoint({"by_words_alone", "note"})
+
     async def best(query):
+        await eventually(all_are_embedded, MODEL_SECONDS)
         found = await call("search_knowledge", **P, query=query, mode="meaning")
         return found["results"][0]["document"]
 

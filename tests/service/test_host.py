@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import FOLDER_VARIABLE, Endpoint, endpoint_of
@@ -75,7 +76,7 @@ async def test_an_error_in_one_session_ends_that_session_only(endpoint, tmp_path
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(host.run, anyio.sleep_forever, lambda _: ready.set())
         await ready.wait()
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE_SECONDS):
             assert (await anyio.to_thread.run_sync(ask, endpoint, greeting.MCP))[1] == b""
             assert "unforeseen" in caplog.text
             assert (await anyio.to_thread.run_sync(ask, endpoint, greeting.MCP))[1] == b"served"
@@ -107,7 +108,7 @@ async def calling(endpoint: Endpoint, tmp_path: Path, **parts: Any) -> AsyncIter
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(host.run, anyio.sleep_forever, lambda _: ready.set())
         await ready.wait()
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE_SECONDS):
             yield host
         tasks.cancel_scope.cancel()
 

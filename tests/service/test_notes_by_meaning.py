@@ -4,6 +4,7 @@ import anyio
 import pytest
 from fakes import FakeEmbedder
 from machines import Machine, notes_at
+from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.errors import StoreError
@@ -204,7 +205,7 @@ async def test_what_somebody_else_writes_holds_up_no_question(machine, embedder)
     await found(machine, "tokens", project_id="My App")  # the model works
     embedder.hold(queries=False)
     await create(machine, "other", "long", "Words of somebody else.")
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_SECONDS):
         answer = await machine.done(
             "search_knowledge", project_id="My App", query="refresh tokens", mode="meaning"
         )

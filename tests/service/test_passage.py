@@ -1,6 +1,6 @@
 import anyio
 import pytest
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.cache import EmbeddingCache
@@ -94,7 +94,7 @@ async def test_the_next_batch_is_prepared_while_one_is_committed(pipeline, store
         return batch
 
     async def committing(*arguments):
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_SECONDS):
             await second_is_prepared.wait()
         return await commit(*arguments)
 

@@ -7,6 +7,7 @@ import anyio
 import pytest
 from greeting import CLIENT
 from mcp.server.mcpserver import MCPServer
+from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.serving import session
 
@@ -36,7 +37,7 @@ class Client:
         return self._said.statistics().current_buffer_used
 
     async def told(self):
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_SECONDS):
             return json.loads(await self._told.receive())
 
     async def receive(self):
@@ -152,7 +153,7 @@ async def test_a_client_that_takes_no_answers_is_read_no_further_and_given_up(mo
         assert not ended.is_set()
         monkeypatch.setattr(session, "_PATIENCE_SECONDS", 0.0)
         await client.told()  # the next answer meets less patience
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_SECONDS):
             await ended.wait()
 
 
@@ -168,7 +169,7 @@ async def test_garbage_without_end_waits_until_its_answers_are_taken():
 async def test_a_client_that_leaves_ends_its_session():
     async with Client() as client:
         client.leave()
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE_SECONDS):
             await session.serve(Waiting().server, client.receive, client.send, LONGEST)
 
 

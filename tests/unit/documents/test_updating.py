@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import psutil
 import pytest
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.documents import updating
 from vector_index_mcp.documents.configuration import Collection
@@ -153,14 +153,14 @@ async def test_an_answer_that_is_no_text_and_too_long_is_cut(repositories, monke
 async def test_git_that_does_not_end_is_ended(repositories, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", "exec sleep 60"))
     monkeypatch.setattr(updating, "_PULL_SECONDS", 0.2)
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_SECONDS):
         assert "was stopped after" in await pull(repositories[1])
 
 
 async def test_a_pull_can_be_cancelled(repositories, monkeypatch, tmp_path):
     number = tmp_path / "number"
     monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", f"echo $$ > {number}; exec sleep 60"))
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_SECONDS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pull, repositories[1])
             while not (number.exists() and number.read_text().strip()):  # noqa: ASYNC110

@@ -1,5 +1,6 @@
 import anyio
 import pytest
+from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.files.debounce import Debouncer
 from vector_index_mcp.indexing.queue import DirtyQueue
@@ -34,7 +35,7 @@ async def test_a_file_that_was_saved_is_not_taken_for_an_open_one():
 async def test_somebody_who_waits_is_woken_for_an_open_file():
     queue = DirtyQueue(0.0, 0.0)
     queue.touch_unfinished(["log"])
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_SECONDS):
         while not (taken := queue.take_touched()):
             await queue.wait()
 
