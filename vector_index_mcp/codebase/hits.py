@@ -13,6 +13,8 @@ Detail: TypeAlias = Literal["full", "snippets", "locations"]
 """How much of a hit is shown: the whole chunk, its most relevant lines, or only its place."""
 MOST_NAMES = 8
 """How many names that a hit defines are shown."""
+_UNLIKELY = 0.1
+"""The score below which an answer says that not even its best hit is likely to be right."""
 
 
 class FileMetadata(BaseModel):
@@ -127,7 +129,17 @@ class SearchResult(BaseModel):
         """Sentences about the answer as a whole; empty if there is nothing to note."""
         words = " or ".join(map(repr, self.missing))
         nowhere = f"No searched file contains {words}." if words else ""
-        return " ".join(filter(None, (self.why_none, nowhere, self.note)))
+        return " ".join(filter(None, (self.why_none, nowhere, self._doubt, self.note)))
+
+    @property
+    def _doubt(self) -> str:
+        best = max((hit.score for hit in self.results), default=1.0)
+        if self.absent or best >= _UNLIKELY:  # what is absent is said already
+            return ""
+        return (
+            f"No result is likely to be what you look for: the best scores {best:.2f} of 1. "
+            "Other words may find more."
+        )
 
     def compact(self) -> dict[str, Any]:
         """The fields that an agent needs."""

@@ -226,10 +226,10 @@ class Reranker:
         return found
 
     def _loaded(self) -> Any:
+        found = find_model(self._model_name)  # first: a missing model costs no import
         import torch
         from sentence_transformers import CrossEncoder
 
-        found = find_model(self._model_name)
         loaded = CrossEncoder(
             str(found.folder),
             device=self._device,
