@@ -29,6 +29,8 @@ class Answer:
     """The identifiers of the query that no searched file contains."""
     missing: tuple[str, ...]
     """The other words of the query that no searched file contains."""
+    is_unlikely: bool
+    """Whether not even the best hit is likely to answer the question."""
     why_none: str
     """Why there are no hits; empty if there are, or if the reason is unknown."""
     note: str

@@ -13,8 +13,7 @@ Detail: TypeAlias = Literal["full", "snippets", "locations"]
 """How much of a hit is shown: the whole chunk, its most relevant lines, or only its place."""
 MOST_NAMES = 8
 """How many names that a hit defines are shown."""
-_UNLIKELY = 0.1
-"""The score below which an answer says that not even its best hit is likely to be right."""
+_DOUBT = "No result is likely to be what you look for; other words may find more."
 
 
 class FileMetadata(BaseModel):
@@ -117,6 +116,9 @@ class SearchResult(BaseModel):
     missing: list[str] = Field(
         [], description="Other words of the query that no searched file contains"
     )
+    is_unlikely: bool = Field(
+        False, description="Whether not even the best hit is likely to answer the question"
+    )
     why_none: str | None = Field(
         None, description="Why nothing is found, such as a filter that no file matches"
     )
@@ -129,17 +131,8 @@ class SearchResult(BaseModel):
         """Sentences about the answer as a whole; empty if there is nothing to note."""
         words = " or ".join(map(repr, self.missing))
         nowhere = f"No searched file contains {words}." if words else ""
-        return " ".join(filter(None, (self.why_none, nowhere, self._doubt, self.note)))
-
-    @property
-    def _doubt(self) -> str:
-        best = max((hit.score for hit in self.results), default=1.0)
-        if self.absent or best >= _UNLIKELY:  # what is absent is said already
-            return ""
-        return (
-            f"No result is likely to be what you look for: the best scores {best:.2f} of 1. "
-            "Other words may find more."
-        )
+        doubt = _DOUBT if self.is_unlikely else ""
+        return " ".join(filter(None, (self.why_none, nowhere, doubt, self.note)))
 
     def compact(self) -> dict[str, Any]:
         """The fields that an agent needs."""

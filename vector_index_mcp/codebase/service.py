@@ -148,6 +148,7 @@ class Codebase:
             masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
             absent=names,
             missing=missing,
+            is_unlikely=not names and what.is_unlikely(answered.hits),
             why_none=found.why_none,
             note=note(answered.lack, ledger, backlog, answered.untrue, unjudged),
             seconds=time.monotonic() - began,

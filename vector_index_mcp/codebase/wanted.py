@@ -26,6 +26,9 @@ from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.ledger import Ledger
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?:[:-]\d{1,9})*", re.DOTALL)
+_UNLIKELY = 0.1
+"""The likelihood below which no hit is likely to be right."""
+_FEWEST_WORDS = 3
 
 
 def _checked_query(query: str) -> Query:
@@ -143,6 +146,17 @@ class Wanted:
     """One of `kinds.Kind`; empty for all."""
     sample: Sample | None = None
     """The code to find similar code of. `query` may then be empty, or narrow the search."""
+
+    def is_unlikely(self, hits: Sequence[Hit]) -> bool:
+        """Whether not even the first hit is likely to be right.
+
+        Only for questions of several words: labels have few others, so that the likelihood of a hit
+        for a single word says less, and that of code similar to other code says nothing.
+        """
+        is_judged = self.query.is_question and len(self.query.subject) >= _FEWEST_WORDS
+        if not is_judged or self.sample is not None or not hits:
+            return False
+        return hits[0].likelihood < _UNLIKELY
 
     async def find(self, store: Store, question: Question, root: Path, limit: int) -> Findings:
         """Find the best `limit` chunks.

@@ -189,6 +189,7 @@ def search_result(
         mode=answer.mode,
         absent=list(answer.absent),
         missing=list(answer.missing),
+        is_unlikely=answer.is_unlikely,
         why_none=answer.why_none or None,
         note=answer.note or None,
     )

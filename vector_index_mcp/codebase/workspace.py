@@ -334,6 +334,8 @@ def _merged(
         mode=_mode_of(results),
         absent=_in_all([result.absent for result in results.values()]),
         missing=_in_all([result.missing for result in results.values()]),
+        is_unlikely=bool(hits)
+        and all(each.is_unlikely for each in results.values() if each.results),
         why_none=" ".join(_by_names(whys)) or None,
         note=" ".join([*_by_names(limits), *notes]) or None,
     )
