@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import boto3
-
 # On a port that the system chooses; moto says nothing until it listens.
 _SERVER = """
 import logging, sys, threading
@@ -43,6 +41,8 @@ class BucketServer:
 
     def new_bucket(self) -> str:
         """The URI of a new, empty bucket."""
+        import boto3  # heavy, and needed only now
+
         name = f"b{uuid.uuid4().hex}"
         key, secret = (self.environment[f"AWS_{n}"] for n in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
         client = boto3.client(

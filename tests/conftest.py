@@ -1,3 +1,4 @@
+import gc
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,16 @@ settings.load_profile("unhurried")
 
 # A shell lets what it runs in the background ignore SIGINT, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Twelve thousand tests stay to the end: looking for garbage among them finds none.
+gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):

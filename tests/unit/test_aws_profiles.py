@@ -1,6 +1,5 @@
 """What a profile of AWS says, and what it leaves to AWS's own tools."""
 
-import boto3
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +68,8 @@ def test_it_is_the_order_of_the_library_of_aws(tmp_path, monkeypatch):
     variables = {**KEYS, "AWS_DEFAULT_REGION": "us-west-2", "AWS_PROFILE": "team"}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
+    import boto3  # heavy, and needed only now
+
     session = boto3.Session()
     keys = session.get_credentials()
     client = session.client("s3")
