@@ -8,7 +8,6 @@ entered, gone round as often as the text is long, and left where nothing can mat
 import ast
 import functools
 import importlib
-import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,34 +41,39 @@ class Use(NamedTuple):
     methods: frozenset[str]
 
 
-@functools.cache
 def uses() -> list[Use]:
     """Every pattern in the package."""
-    found: dict[tuple[str, str | bytes], Use] = {}
-    for name in module_names():
-        module = importlib.import_module(name)
-        tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
-        for use in (*_of_globals(module, tree), *_of_calls(name, tree)):
-            found.setdefault((use.where.partition(":")[0], use.pattern.pattern), use)
-    return list(found.values())
-
-
-def module_names() -> Iterator[str]:
-    for module in pkgutil.walk_packages([str(PACKAGE)], "vector_index_mcp."):
-        if not module.name.endswith("__main__"):
-            yield module.name
+    return _of_package()[0]
 
 
 def compiled_elsewhere() -> set[tuple[str, str]]:
     """(module, function) of each call of `re` in a function with a pattern that is no literal."""
-    return {
-        (path.relative_to(PACKAGE).as_posix(), function.name)
-        for path in PACKAGE.rglob("*.py")
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for call in ast.walk(function)
-        if _function_of_re(call) and not _literal_of(call)
-    }
+    return _of_package()[1]
+
+
+@functools.cache
+def _of_package() -> tuple[list[Use], set[tuple[str, str]]]:
+    """Both at once, since to parse the package takes seconds."""
+    found: dict[tuple[str, str | bytes], Use] = {}
+    elsewhere: set[tuple[str, str]] = set()
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE).as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        elsewhere |= {(place, name) for name in _functions_that_compile(tree)}
+        if path.name != "__main__.py":
+            name = ".".join(("vector_index_mcp", *path.relative_to(PACKAGE).with_suffix("").parts))
+            module = importlib.import_module(name.removesuffix(".__init__"))
+            for use in (*_of_globals(module, tree), *_of_calls(module.__name__, tree)):
+                found.setdefault((use.where.partition(":")[0], use.pattern.pattern), use)
+    return list(found.values()), elsewhere
+
+
+def _functions_that_compile(tree: ast.Module) -> Iterator[str]:
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+            _function_of_re(call) and not _literal_of(call) for call in ast.walk(function)
+        ):
+            yield function.name
 
 
 def _of_globals(module: Any, tree: ast.Module) -> Iterator[Use]:

@@ -24,7 +24,7 @@ from stores import (
     writer_of,
     wrote,
 )
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, eventually
 from writing import put
 
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
@@ -379,8 +379,10 @@ def test_what_people_commit_themselves_stays(writer, store):
     assert whole(store)
 
 
-def test_writing_goes_on_behind_what_people_do_with_git(writer, store):
+@pytest.mark.anyio
+async def test_writing_goes_on_behind_what_people_do_with_git(writer, store):
     git(store, "pack-refs", "--all")
+    await eventually(lambda: not (store / ".git/gc.pid").exists())  # that of the first write
     git(store, "gc", "--quiet", "--prune=now")
     wrote(writer, {A: "second"})
     git(store, "branch", "side", "HEAD~1")
