@@ -176,6 +176,26 @@ async def test_a_call_that_breaks_the_service_is_an_error_for_the_caller_alone(e
         assert await anyio.to_thread.run_sync(called, endpoint, "else", []) == "answered"
 
 
+@pytest.mark.parametrize("breaks", [1, 2])
+async def test_what_only_reads_is_asked_once_more(endpoint, tmp_path, breaks):
+    asked = []
+
+    async def serve_call(request, tell):
+        asked.append(request["call"])
+        if len(asked) <= breaks:
+            raise AssertionError("unforeseen")
+        return {"result": "answered"}
+
+    call = partial(contact.call, endpoint, "search", {}, lambda _: None, may_repeat=True)
+    async with calling(endpoint, tmp_path, serve_call=serve_call):
+        if breaks == 1:
+            assert await anyio.to_thread.run_sync(call) == "answered"
+        else:
+            with pytest.raises(ServiceEndedError, match="ended twice before it answered"):
+                await anyio.to_thread.run_sync(call)
+    assert asked == ["search"] * 2
+
+
 @pytest.mark.parametrize("line", [b"nonsense\n", b"[]\n", b"x" * (greeting.LONGEST_CALL_BYTES + 1)])
 async def test_a_call_that_is_none_ends_its_connection(endpoint, tmp_path, line):
     def send() -> bytes:

@@ -156,6 +156,7 @@ def call(
     host_arguments: Sequence[str] | None = None,
     *,
     patience: float | None = None,
+    may_repeat: bool = False,
 ) -> Any | None:
     """The service's result of a call; None if no service runs and none should be started.
 
@@ -167,6 +168,8 @@ def call(
         host_arguments: The arguments to start a service with if none runs, or to replace one of
             another version; None to start none.
         patience: As for `granted`.
+        may_repeat: Whether it does no harm to ask twice: then, if the service ends before it has
+            answered, the next one is asked.
 
     Raises:
         BackgroundError: If the service has another version, cannot be started, or answers with an
@@ -181,6 +184,28 @@ def call(
             f"a request of {len(request):,} bytes is too long, {greeting.LONGEST_CALL_BYTES:,} is "
             "the most; shorten the query"
         )
+    asked = partial(_called, endpoint, request, on_progress, host_arguments, patience)
+    try:
+        return asked()
+    except ServiceEndedError:
+        if not may_repeat:
+            raise
+    try:
+        return asked()
+    except ServiceEndedError as error:
+        raise ServiceEndedError(
+            f"the background service of {endpoint.place} has ended twice before it answered; its "
+            f"index is kept; look at {endpoint.log}"
+        ) from error
+
+
+def _called(
+    endpoint: Endpoint,
+    request: bytes,
+    on_progress: OnProgress,
+    host_arguments: Sequence[str] | None,
+    patience: float | None,
+) -> Any | None:
     try:
         if host_arguments is None:
             connection, answer = _ask(endpoint, greeting.CALL)

@@ -173,7 +173,9 @@ def _answer_of_service(
             )
 
         endpoint, patience = endpoint_of(CODEBASE, project), contact.JOINING_SECONDS
-        return contact.call(endpoint, call, given, report, host_arguments, patience=patience)
+        return contact.call(
+            endpoint, call, given, report, host_arguments, patience=patience, may_repeat=True
+        )
 
 
 def awaited(ask: Callable[[], Awaitable[Result]]) -> Result:

@@ -42,7 +42,9 @@ def _asking(projects: Sequence[Path], host_arguments: Sequence[str]) -> Ask:
 
     async def ask(project: Path, name: str, given: dict[str, Any]) -> dict[str, Any]:
         endpoint = endpoint_of(sets.CODEBASE, project)
-        call = partial(contact.call, endpoint, name, given, lambda _: None, host_arguments)
+        call = partial(
+            contact.call, endpoint, name, given, lambda _: None, host_arguments, may_repeat=True
+        )
         answer: dict[str, Any] | None = await _answered(call, callers[project])
         if answer is None:
             raise NoServiceError(
