@@ -128,7 +128,6 @@ HOMES = {
         "processes/confined.py",
         "processes/memory.py",
         "processes/priority.py",
-        "serving/server.py",
         "sharing/workers.py",
     },
     "mcp": {

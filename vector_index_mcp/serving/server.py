@@ -4,6 +4,7 @@ It answers `initialize` and `tools/list` before anything heavy is imported, sinc
 after 1.5 to 30 seconds. The service is loaded after the first answer.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.abc
 import anyio.to_thread
-import psutil
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
@@ -150,8 +150,8 @@ async def host(
     def report() -> dict[str, Any]:
         loaded = service.loaded
         state = loaded.state if loaded else _LOADING
-        memory_bytes = psutil.Process().memory_info().rss
-        return {"state": state, "memory_bytes": memory_bytes, "settings": stamps}
+        held = memory.held_by(os.getpid())
+        return {"state": state, "memory_bytes": held, "settings": stamps}
 
     await Host(
         endpoint=endpoint,
