@@ -189,7 +189,9 @@ async def test_a_sample_is_compared_as_the_document_that_it_is(project):
     [
         ("src/shop/cart.ts", "similar_to names no line: 'src/shop/cart.ts'"),
         ("src/shop/cart.ts:90", "similar_to names a line that no chunk holds"),
-        ("src/none.py:3", "similar_to names no indexed file"),
+        ("src/none.py:3", "similar_to names no indexed file: 'src/none.py:3'; write the path as"),
+        ("src/shop/cart.tx:3", "did you mean 'src/shop/cart.ts:3'?"),
+        ("cart.ts:3", "did you mean 'src/shop/cart.ts:3'?"),
         ("../../etc/passwd:1", "similar_to names no indexed file"),
         ("src:1", "similar_to names no indexed file"),
     ],
@@ -265,3 +267,10 @@ async def test_what_the_shown_text_has_by_now_is_not_called_absent(project, monk
         assert (await codebase.search("Possum_1 send_request", 5)).absent == ("Possum_1",)
         monkeypatch.setattr(service, "ask", ask_and_save)
         assert (await codebase.search("Possum_1 send_request", 5)).absent == ()
+
+
+async def test_a_sample_needs_no_query(client):
+    sample = {"similar_to": "src/shop/cart.ts:1", "top_k": 20}
+    answer = await call(client, "search_index", **sample)
+    assert answer == await call(client, "search_index", query="", **sample)
+    assert await failing_call(client, "search_index", similar_to="") == "query is missing"

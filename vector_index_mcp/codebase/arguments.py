@@ -4,7 +4,14 @@ import difflib
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WrapValidator,
+    model_validator,
+)
 
 from vector_index_mcp.codebase.hits import Detail
 from vector_index_mcp.codebase.limits import (
@@ -133,6 +140,14 @@ class SearchArguments(_Arguments):
         Field(description="Also return what else is stored of a chunk: hashes, times, positions"),
         WrapValidator(_named("verbose", "true or false")),
     ] = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_query(cls, given: object) -> object:
+        """Take a query that is left out for an empty one, where there is code to compare with."""
+        if isinstance(given, dict) and given.get("similar_to") and given.get("query") is None:
+            return {**given, "query": ""}
+        return given
 
     @property
     def limits(self) -> dict[str, Any]:

@@ -75,7 +75,10 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
         if filters.kind and filters.languages:
             what = "of the kind and in the language"
         return f"No indexed files{among} are {what} asked for."
-    hint = await anyio.to_thread.run_sync(_meant_instead, path, ledger.keys())
+    meant = await anyio.to_thread.run_sync(meant_instead, path, ledger.keys())
+    hint = f" Did you mean {shown(meant)}?" if meant else ""
+    if path.strip().startswith("!"):
+        hint = ' A path cannot exclude; name what to search, or limit it by kind, as in "code".'
     return f"No indexed file matches path={shown(path)}.{hint}"
 
 
@@ -99,18 +102,19 @@ def _below(glob: str, root: Path) -> str:
     return inside if inside != glob.strip() else glob
 
 
-def _meant_instead(path: str, known: list[str]) -> str:
-    """A suggestion for a path that matches nothing, as a sentence; empty if there is none."""
-    written = path.strip().removeprefix("./")
-    if written.startswith("!"):
-        return ' A path cannot exclude; name what to search, or limit it by kind, as in "code".'
-    names = [name for name in written.replace("\\", "/").split("/") if name]
+def meant_instead(path: str, known: list[str]) -> str:
+    """The path that may be meant by one that matches nothing; empty if there is none."""
+    written = path.strip().removeprefix("./").replace("\\", "/")
+    names = [name for name in written.split("/") if name]
     wild = next((at for at, name in enumerate(names) if _WILD & set(name)), len(names))
+    if names and wild == len(names):
+        ends = [key for key in known if key.endswith("/" + "/".join(names))]
+        if len(ends) == 1:
+            return ends[0]
     nearest = _nearest(names[:wild], known[:_MOST_KEYS])
     if not nearest or nearest == names[:wild]:
         return ""
-    meant = "/".join([*nearest, *names[wild:]])
-    return f" Did you mean {shown(meant)}?"
+    return "/".join([*nearest, *names[wild:]])
 
 
 def _nearest(names: list[str], known: list[str]) -> list[str]:

@@ -7,8 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import anyio.to_thread
+
 from vector_index_mcp.codebase import absent
-from vector_index_mcp.codebase.filters import files_of, why_nothing
+from vector_index_mcp.codebase.filters import files_of, meant_instead, why_nothing
 from vector_index_mcp.codebase.limits import (
     LONGEST_LANGUAGE_CHARS,
     LONGEST_PATH_CHARS,
@@ -107,7 +109,12 @@ class Sample:
             file = (await files_of(self.path, root, store, ledger)).file
         rows = (await store.rows([file])).get(file, []) if file else []
         if not rows:
-            raise QueryError(f"similar_to names no indexed file: {shown(place)}")
+            meant = await anyio.to_thread.run_sync(meant_instead, self.path, ledger.keys())
+            hint = f"did you mean {shown(f'{meant}:{self.line}')}?"
+            raise QueryError(
+                f"similar_to names no indexed file: {shown(place)}; "
+                + (hint if meant else 'write the path as results show it, "src/app.py:120"')
+            )
         holding = [row for row in rows if row[0].start_line <= self.line <= row[0].end_line]
         if not holding:
             last = max(chunk.end_line for chunk, _ in rows)
