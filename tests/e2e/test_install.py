@@ -156,6 +156,20 @@ def test_with_a_yes_every_client_found_is_taken(user):
     assert "already there" in user.run("install", "--yes", "--scope", "user").stdout
 
 
+def test_with_another_scope_than_a_chosen_one_an_entry_is_left_alone(user):
+    user.has(".codex")
+    project = user.folder / "web/.codex/config.toml"
+    assert user.run("install", "--client", "codex", "--scope", "project", "--yes").returncode == 0
+    before = user.files()
+    more = ("--also", str(user.folder / "api"))
+    (user.folder / "api").mkdir()
+    said = user.run("install", "--client", "codex", "--scope", "user", *more, "--yes").stdout
+    assert f"already there, as `web` in {project}, with --scope project; leave --scope out" in said
+    assert user.files() == before
+    assert user.run("install", "--client", "codex", *more, "--yes").returncode == 0
+    assert str(user.folder / "api") in project.read_text()
+
+
 def test_when_no_client_is_found_the_names_are_given(user):
     failed = user.run("install", "--yes")
     assert failed.returncode == 2

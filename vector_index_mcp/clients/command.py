@@ -55,7 +55,15 @@ def install(parsed: argparse.Namespace, *, allow_broad: bool) -> int:
             "permanently (`uv tool install`, `pipx install` or pip) and run `install` again"
         )
     plans: list[Plan] = [
-        partial(plan.install, client, _scope(client, parsed), here, launch) for client in clients
+        partial(
+            plan.install,
+            client,
+            _scope(client, parsed),
+            here,
+            launch,
+            is_chosen=parsed.scope is not None,
+        )
+        for client in clients
     ]
     if parsed.agents_md:
         documents = plan.documents(project, clients)

@@ -145,8 +145,22 @@ class _Config:
         return Step(self.client.title, change, then=then, warning=warning)
 
 
-def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: Launch) -> list[Step]:
+def install(
+    client: Client,
+    scope: Scope,
+    places: Mapping[str, Path],
+    wanted: Launch,
+    *,
+    is_chosen: bool = False,
+) -> list[Step]:
     """Return the steps that give `client` an entry.
+
+    Args:
+        client: The client.
+        scope: The scope of a new entry.
+        places: The folders that paths of clients start from, by name.
+        wanted: What is to be started, and how.
+        is_chosen: Whether a person chose the scope; an entry in another one is then left alone.
 
     Raises:
         ConfigFileError: If the client's configuration cannot be read or edited.
@@ -154,9 +168,11 @@ def install(client: Client, scope: Scope, places: Mapping[str, Path], wanted: La
     path = client.paths(scope, places)[0]
     config = _read(client, SCOPES, path, places)
     others = _readable(client, places, besides=path)
-    for known in (config, *others):
-        for entry in known.ours(wanted.served):
-            return [_kept_or_mended(known, entry, wanted)]
+    ours = [(known, entry) for known in (config, *others) for entry in known.ours(wanted.served)]
+    for known, entry in sorted(ours, key=lambda found: found[1].scope != scope):
+        if is_chosen and entry.scope != scope:
+            return [_elsewhere(known, entry, scope)]
+        return [_kept_or_mended(known, entry, wanted)]
     name = launch.name_for(
         wanted.served.name, {name for known in (config, *others) for name in known.names}
     )
@@ -255,6 +271,16 @@ def _document(project: Path, client: Client) -> Path:
 def _different(paths: Iterable[Path]) -> list[Path]:
     """Return `paths` without those that lead to the same file as another."""
     return list({os.path.realpath(path): path for path in sorted(paths)}.values())
+
+
+def _elsewhere(config: _Config, entry: _Entry, scope: Scope) -> Step:
+    """Return the step for an entry of ours in another scope than a person chose: leave it."""
+    return Step(
+        config.client.title,
+        remark=f"already there, as `{entry.name}` in {config.path}, with --scope {entry.scope}; "
+        f"leave --scope out to keep it there, or uninstall it with --scope {entry.scope} before "
+        f"you install it with --scope {scope}",
+    )
 
 
 def _kept_or_mended(config: _Config, entry: _Entry, wanted: Launch) -> Step:
