@@ -356,7 +356,15 @@ async def test_stop_all_ends_every_service(place):
     assert all(f"ended the service of {p}\n" in ran.stdout for p in (place.project, other))
     assert await have_ended(*services)
     ran = await place.run("stop", "--all")
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    said = "no background service is running\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, said, "")
+
+
+@pytest.mark.parametrize("command", ["stop", "logs"])
+async def test_a_name_that_ps_does_not_list_is_refused(place, command):
+    ran = await place.run(command, "embedding-worker-0")
+    said = "embedding-worker-0 is neither a folder here nor a service that `ps` lists"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"vector-index-mcp: {said}\n")
 
 
 async def test_services_share_a_worker_that_is_listed_and_ended_with_them(embedding):

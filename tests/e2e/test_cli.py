@@ -301,6 +301,12 @@ def test_status_lists_what_is_not_indexed_and_why(place):
     ran = place.run("status", "project", "--skipped")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == ".env: may hold secrets\ndata.bin: binary\n"
+    for name in ("data.bin", ".env"):
+        (place.project / name).unlink()
+    place.run("index", "project")
+    ran = place.run("status", "project", "--skipped")
+    said = "no file is skipped; what git ignores is not counted\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", said)
 
 
 def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(place):

@@ -120,6 +120,11 @@ def test_only_what_would_be_watched_is_counted(case):
     assert finding.words.startswith("2 files in 3 folders")
 
 
+def test_one_of_a_thing_is_told_as_one(case):
+    (case.subject.project / "a.py").touch()
+    assert machine.watches(case).words.startswith("1 file in 1 folder; ")
+
+
 @pytest.mark.parametrize(("limit", "verdict"), [(1000, OK), (150, WARNING), (99, FAILED)])
 def test_folders_are_compared_with_the_limit_of_watches(limit, verdict):
     finding = machine.enough_watches("", 100, limit, may_begin=True)

@@ -14,7 +14,7 @@ from vector_index_mcp.files.removal import Left
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.settings import Settings
 
-_MEGABYTE = 1_000_000
+_KILOBYTE, _MEGABYTE = 1_000, 1_000_000
 _KEPT = """\
 Not touched: notes (~/.knowledge-mcp), the configuration of collections (~/.config/qmd), datasets,
 the entries of MCP clients, which `vector-index-mcp uninstall` removes, and what libraries have
@@ -80,7 +80,9 @@ def _clear(found: Belongings, *, is_agreed: bool, is_shown_only: bool) -> int:
 
 
 def _bytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB" if size >= _MEGABYTE else f"{size / 1e3:,.1f} KB"
+    if size >= _MEGABYTE:
+        return f"{size / 1e6:,.1f} MB"
+    return f"{size / 1e3:,.1f} KB" if size >= _KILOBYTE else f"{size} B"
 
 
 def _some(failed: Sequence[Left]) -> str:

@@ -110,6 +110,8 @@ def of_skipped(records: Sequence[FileRecord]) -> int:
     """Print which files are not indexed, and why."""
     for record in sorted(records, key=lambda record: record.key):
         write(f"{visible(record.key)}: {visible(record.reason)}")
+    if not records:
+        write("no file is skipped; what git ignores is not counted", sys.stderr)
     return 0
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
 from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.errors import BackgroundError, SettingsError
+from vector_index_mcp.errors import BackgroundError, ProjectError, SettingsError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.sharing.place import TOOL_SET
 
 _FOLLOW_SECONDS = 0.2
 _ANSWER_SECONDS = 3.0  # a service answers within milliseconds; `ps` asks one after the other
+_NONE = "no background service is running"
 _COLUMNS = "{:>7}  {:<13}  {:>7}  {:>9}  {:>9}  {}"
 
 
@@ -24,7 +26,7 @@ def ps() -> int:
     """List the services that run; returns the exit status."""
     rows = [row for endpoint in all_endpoints() if (row := _row(endpoint))]
     if not rows:
-        write("no background service is running")
+        write(_NONE)
         return 0
     write(_COLUMNS.format("PID", "STATE", "CLIENTS", "MEMORY", "UPTIME", "PROJECT"))
     for row in rows:
@@ -55,11 +57,12 @@ def stop(path: str | None, *, everything: bool) -> int:
     """
     if (path is None) == (not everything):
         raise SettingsError("name the services to end: give either a PATH or --all")
-    endpoints = all_in_order() if path is None else _endpoints_at(path)
-    failed = 0
-    for endpoint in endpoints:
-        failed += not _stop_one(endpoint, reports_absence=path is not None)
-    return 1 if failed else 0
+    if path is not None:
+        return max(stop_at(endpoint) for endpoint in _endpoints_at(path))
+    ends = [_stop_one(endpoint) for endpoint in all_in_order()]
+    if all(end is _End.ABSENT for end in ends):
+        write(_NONE)
+    return 1 if _End.FAILED in ends else 0
 
 
 def all_in_order() -> list[Endpoint]:
@@ -72,21 +75,31 @@ def all_in_order() -> list[Endpoint]:
 
 def stop_at(endpoint: Endpoint) -> int:
     """End the service at `endpoint`; returns the exit status."""
-    return 0 if _stop_one(endpoint, reports_absence=True) else 1
+    end = _stop_one(endpoint)
+    if end is _End.ABSENT:
+        write(f"{_NONE} for {visible(endpoint.place)}")
+    return 1 if end is _End.FAILED else 0
 
 
-def _stop_one(endpoint: Endpoint, *, reports_absence: bool) -> bool:
+class _End(Enum):
+    """What became of a service that was to end."""
+
+    ENDED = auto()
+    ABSENT = auto()
+    FAILED = auto()
+
+
+def _stop_one(endpoint: Endpoint) -> _End:
     project = visible(endpoint.read_record().get("project", endpoint.place))
     try:
         stopped = contact.stop(endpoint)
     except BackgroundError as error:
         write(f"vector-index-mcp: {project}: {visible(str(error))}", sys.stderr)
-        return False
-    if stopped:
-        write(f"ended the service of {project}")
-    elif reports_absence:
-        write(f"no background service is running for {project}")
-    return True
+        return _End.FAILED
+    if not stopped:
+        return _End.ABSENT
+    write(f"ended the service of {project}")
+    return _End.ENDED
 
 
 def logs(path: str, *, follow: bool) -> int:
@@ -129,6 +142,8 @@ def _endpoints_at(path: str) -> list[Endpoint]:
     """
     place = os.path.realpath(Path(path).expanduser())
     found = [endpoint for endpoint in all_endpoints() if endpoint.place in (path, place)]
+    if not found and path == Path(path).name and not os.path.lexists(path):
+        raise ProjectError(f"{path} is neither a folder here nor a service that `ps` lists")
     return found or [endpoint_of(CODEBASE, resolve_project(path, allow_broad=True))]
 
 

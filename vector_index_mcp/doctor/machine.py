@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from vector_index_mcp import __version__
-from vector_index_mcp.doctor.finding import Case, Finding, failed, ok, warning
+from vector_index_mcp.doctor.finding import Case, Finding, counted, failed, ok, warning
 from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.mounts import file_system_of, silent_file_system
@@ -89,28 +89,29 @@ def watches(case: Case) -> Finding:
     present = [folder for folder in case.subject.folders() if absence_of(folder) is None]
     trees = [walk(folder, Ignore(folder)) for folder in present]
     folders = sum(tree.folders + 1 for tree in trees)  # `folders` does not count the top one
-    counted = f"{sum(len(tree.files) for tree in trees):,} files in {folders:,} folders"
+    files = sum(len(tree.files) for tree in trees)
+    seen = f"{counted(files, 'file')} in {counted(folders, 'folder')}"
     if not sys.platform.startswith("linux"):
-        return ok(counted)
+        return ok(seen)
     limit = int((_INOTIFY / "max_user_watches").read_text("ascii"))
-    return enough_watches(counted, folders, limit, may_begin=_may_begin_to_watch())
+    return enough_watches(seen, folders, limit, may_begin=_may_begin_to_watch())
 
 
-def enough_watches(counted: str, folders: int, limit: int, *, may_begin: bool) -> Finding:
+def enough_watches(seen: str, folders: int, limit: int, *, may_begin: bool) -> Finding:
     """Check whether so many folders can be watched.
 
     Args:
-        counted: The number of files and folders, in words.
+        seen: The number of files and folders, in words.
         folders: The number of folders.
         limit: How many watches the user may have.
         may_begin: Whether the system allows another watcher (inotify instance) at all.
     """
     if not may_begin:
         return failed(
-            f"{counted}; the system's limit of watchers is reached",
+            f"{seen}; the system's limit of watchers is reached",
             "sudo sysctl fs.inotify.max_user_instances=512; until then changes are found by scans",
         )
-    words = f"{counted}; the system lets you watch {limit:,} (fs.inotify.max_user_watches)"
+    words = f"{seen}; the system lets you watch {limit:,} (fs.inotify.max_user_watches)"
     remedy = f"sudo sysctl fs.inotify.max_user_watches={max(4 * folders, 524_288)}"
     if folders > limit:
         return failed(words, f"{remedy}; until then changes are found by scans")

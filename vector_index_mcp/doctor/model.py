@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
+from vector_index_mcp.doctor.finding import Case, Finding, counted, failed, failed_by, ok, warning
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import find_model, model_on_this_machine
@@ -98,7 +98,7 @@ async def _model(settings: Settings, remedies: Remedies) -> Finding:
     words = f"{identity.name}, {identity.dimension} numbers a vector, {precision}, on {device}"
     if fault := fault_of(vectors, identity.dimension):
         return failed(f"{words}: {fault} (from {folder})", _REMEDY)
-    shared = f", by {sharers - 1} services as well" if sharers > 1 else ""
+    shared = f", by {counted(sharers - 1, 'service')} as well" if sharers > 1 else ""
     return ok(f"{words}; loaded in {took:.1f} s from {folder}{shared}")
 
 
