@@ -62,6 +62,24 @@ def test_what_is_not_there_is_answered_with_what_is(kept):
     assert section["sections"] == ["Build"]
 
 
+def test_a_reference_that_is_not_there_is_answered_with_what_is(kept):
+    kept.document("p", "auth")
+    kept.main("p", "## Build\n\nmake\n")
+    text = {"project_id": "p", "content": "x", "position": "before"}
+    chapter = {"filename": "auth.md", "chapter_title": "New", "reference_chapter": "chapter"}
+    assert refused(kept.call, "add_chapter", **text, **chapter)["chapters"] == ["Chapter"]
+    section = {"section_header": "## New", "reference_header": "## build"}
+    assert refused(kept.call, "add_project_section", **text, **section)["sections"] == ["Build"]
+
+
+def test_a_number_that_is_not_there_is_answered_with_those_that_are(kept):
+    kept.todo("p", "A list", "One", "Two")
+    done = {"project_id": "p", "todo_number": 1, "task_number": 9}
+    assert refused(kept.call, "complete_todo_task", **done)["task_numbers"] == [1, 2]
+    done["todo_number"] = 9
+    assert refused(kept.call, "complete_todo_task", **done)["todo_numbers"] == [1]
+
+
 def test_a_chapter_that_was_read_can_be_written_back(kept):
     kept.document("p", "auth", "Old text.")
     name = {"project_id": "p", "filename": "auth.md"}

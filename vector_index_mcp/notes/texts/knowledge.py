@@ -169,6 +169,7 @@ def _place(found: Document, position: str, reference: str | None) -> int:
             f'Reference chapter "{reference}" not found in {found.name}',
             filename=found.name,
             reference_chapter=reference,
+            chapters=found.parts.titles[:MOST_SHOWN],
         )
     return number + (position == "after")
 

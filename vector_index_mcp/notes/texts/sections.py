@@ -83,6 +83,7 @@ def _place(found: Parts, header: str, position: str, reference: str | None) -> i
             Code.SECTION_NOT_FOUND,
             f'Reference section "{reference}" not found in project main',
             reference_header=reference,
+            sections=found.titles[:MOST_SHOWN],
         )
     return number + (position == "after")
 

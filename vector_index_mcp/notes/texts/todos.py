@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.texts import matter
@@ -92,6 +93,7 @@ class Todo:
             f"Task #{number} not found in TODO #{self.number}",
             todo_number=self.number,
             task_number=number,
+            task_numbers=[task.number for task in self.tasks[-MOST_SHOWN:]],
         )
 
 
@@ -124,7 +126,12 @@ def one(disk: Disk, folder: str, number: int) -> Todo:
         Refusal: If there is no such list.
     """
     if not disk.is_folder(f"{folder}/{number}"):
-        raise Refusal(Code.TODO_NOT_FOUND, f"TODO #{number} not found", todo_number=number)
+        raise Refusal(
+            Code.TODO_NOT_FOUND,
+            f"TODO #{number} not found",
+            todo_number=number,
+            todo_numbers=numbers(disk, folder)[-MOST_SHOWN:],
+        )
     return _read(disk, folder, number)
 
 
