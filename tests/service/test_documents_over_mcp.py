@@ -236,7 +236,6 @@ async def test_a_collection_is_searched_alone(client):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"query": "budget", "collection": "nope"},
         {"query": "xyznone"},
         {"query": ""},
         {"query": "budget", "minScore": 0.99},
@@ -251,6 +250,15 @@ async def test_nothing_found_is_said(client, tool, arguments):
     assert result["structuredContent"] == {"results": []}
     assert result["content"][0]["text"] == f'No results found for "{arguments["query"]}"'
     assert not result["isError"]
+
+
+@pytest.mark.parametrize("tool", ["search", "query"])
+async def test_of_an_unknown_collection_it_is_said_which_there_are(client, tool):
+    result = await called(client, tool, query="budget", collection="note")
+    none, hint = (part["text"] for part in result["content"])
+    assert (result["isError"], none) == (False, 'No results found for "budget"')
+    assert hint == "There is no collection 'note'; there are 'notes', 'docs'."
+    assert result["structuredContent"] == {"results": [], "note": hint.removesuffix(".")}
 
 
 async def test_the_limit_is_kept(client):

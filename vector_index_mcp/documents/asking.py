@@ -1,5 +1,6 @@
 """Answers a query over the documents: by words, by meaning, or by both."""
 
+import difflib
 import logging
 import math
 import time
@@ -36,6 +37,7 @@ _NO_COLLECTIONS = (
     "--name NAME`"
 )
 _SNIPPET_CHARS = 300
+_MOST_NAMES, _MOST_NAME_CHARS = 20, 100  # of collections, in a note
 _RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
 
 
@@ -134,7 +136,7 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
         ledger = await documents.known()
         if wanted.mode is Mode.MEANING and ledger.unembedded_count >= ledger.chunk_count:
             raise NoVectorsError(NO_VECTORS)
-        note = "" if documents.configuration.collections else _NO_COLLECTIONS
+        note = _reason_for_none(documents, wanted)
         return Answer(wanted, stems, (), "", note, time.monotonic() - began)
     if is_listing:
         keys = _newest(ledger, keys or (), wanted.limit)
@@ -166,6 +168,21 @@ def _newest(ledger: Ledger, keys: Sequence[str], most: int) -> tuple[str, ...]:
     """Return the `most` newest of the documents `keys`, newest first."""
     entries = filter(None, (entry_at(ledger, key) for key in keys))
     return tuple(e.key for e in sorted(entries, key=date_of, reverse=True)[:most])
+
+
+def _reason_for_none(documents: Documents, wanted: Wanted) -> str:
+    """Why nothing can be found; empty if the answer shows it."""
+    names = [each.name for each in documents.configuration.collections]
+    if not names:
+        return _NO_COLLECTIONS
+    if not _is_collection(documents, wanted.collection):
+        near = difflib.get_close_matches(wanted.collection[:_MOST_NAME_CHARS], names, 1)
+        known = [*dict.fromkeys([*near, *names])]  # the one that may be meant comes first
+        shown = ", ".join(map(repr, known[:_MOST_NAMES]))
+        more = f" and {len(known) - _MOST_NAMES} others" if len(known) > _MOST_NAMES else ""
+        asked = wanted.collection[:_MOST_NAME_CHARS]
+        return f"There is no collection {asked!r}; there are {shown}{more}"
+    return ""
 
 
 def _is_collection(documents: Documents, name: str) -> bool:
