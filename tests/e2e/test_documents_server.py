@@ -161,6 +161,15 @@ async def test_both_share_one_index_and_end_with_their_client(server, tmp_path):
     assert await is_closed(port)
 
 
+async def test_who_starts_it_without_a_client_is_told_how_to_keep_it(server):
+    with server.started() as (process, port):
+        process.stdin.close()
+        said = process.stderr.read().decode()
+        assert process.wait(ANSWER_SECONDS) == 0
+        assert said.endswith("ends the server; `--transport http` listens without a client\n")
+        assert await is_closed(port)
+
+
 async def test_after_a_stop_the_next_call_opens_the_same_port_again(server, tmp_path, monkeypatch):
     command, *arguments = server.command("--port", "0")
     parameters = StdioServerParameters(command=command, args=arguments, env=server.variables)

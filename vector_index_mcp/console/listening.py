@@ -15,6 +15,10 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, SettingsError, VectorIndexError
 from vector_index_mcp.foreign import visible
 
+_CLIENT_LEFT = (
+    "the MCP client has closed standard input, which ends the server; "
+    "`--transport http` listens without a client"
+)
 _HIGHEST_PORT = 65_535
 _CLOSING_SECONDS = 5.0  # the service promises to close the port within this time
 _CHUNK_BYTES = 4_096
@@ -77,7 +81,10 @@ def run(
         is_ending = _end_on_signals(connection) if is_alone else None
         _say_where(parsed.host, values["port"])
         if is_ending is None:
-            return relay.run(endpoint, host_arguments, listen_again)
+            status = relay.run(endpoint, host_arguments, listen_again)
+            with contextlib.suppress(OSError):  # nobody may read what we write
+                write(_CLIENT_LEFT, sys.stderr)
+            return status
         return _wait(endpoint, connection, is_ending)
 
 
