@@ -84,14 +84,16 @@ def parse(
     if unknown := _misspelt(arguments, runs, may_be_path=not asks_for_help):
         parser.error(unknown)
     ours, rest = _split(_with_command(arguments, runs))
-    parsed = parser.parse_args(ours)
+    parsed, extra = parser.parse_known_args(ours)
+    if extra:  # argparse would show the usage of the whole program
+        parsed.grammar.error(f"unrecognized arguments: {' '.join(extra)}")
     parsed.rest = rest
     if project := getattr(parsed, "project", None):
         if parsed.path is not None:
-            parser.error(searching.NAMED_TWICE)
+            parsed.grammar.error(searching.NAMED_TWICE)
         parsed.path = project
     if parsed.command == _SEARCH:
-        searching.part_words(parser, parsed)
+        searching.part_words(parsed.grammar, parsed)
     if parsed.command == _DOCUMENTS:
         parsed.speaks_mcp = documents.is_relay(rest)
     elif parsed.command == _NOTES:
@@ -155,7 +157,7 @@ def _parser(
 
     def add(name: str, **texts: Any) -> argparse.ArgumentParser:
         command = commands.add_parser(name, **texts)
-        command.set_defaults(run=runs[name])
+        command.set_defaults(run=runs[name], grammar=command)
         return command
 
     _add_commands_of_the_index(add)

@@ -134,6 +134,24 @@ def test_what_is_probably_a_slip_is_told(arguments, words, capsys):
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["uninstall", "--dry-run"], "uninstall"),
+        (["status", "--fast"], "status"),
+        ([".", "--top-k", "3"], "serve"),
+        (["search"], "search"),
+        (["search", "a", "b", "-C", "c"], "search"),
+        (["status", "a", "-C", "b"], "status"),
+    ],
+)
+def test_what_a_command_does_not_take_is_told_with_what_it_takes(arguments, command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse(arguments)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith(f"usage: vector-index-mcp {command} ")
+
+
 def test_a_folder_that_is_called_nearly_as_a_command_is_served(tmp_path, monkeypatch):
     (tmp_path / "serch").mkdir()
     monkeypatch.chdir(tmp_path)
