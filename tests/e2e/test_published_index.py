@@ -276,6 +276,11 @@ async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, st
         2,
         True,
     )
+    inside = ci.run("publish", clone, clone / "index", "--branch", "main")
+    assert (inside.returncode, "would be indexed with it" in inside.stderr) == (2, True)
+    assert not (clone / "index").exists()
+    put(clone, ".git/info/exclude", "index/\n")
+    assert ci.publish(clone, clone / "index", "--branch", "main")["files"] == len(FILES)
     relative = ci.run("index", clone, VECTOR_INDEX_SHARED_INDEX="./here")
     assert (relative.returncode, "the full path of a folder" in relative.stderr) == (2, True)
 

@@ -15,6 +15,8 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import ModelNotFoundError, SettingsError, StorageError, StoreError
+from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.foreign import visible, visible_values
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.keeper import Role
@@ -102,6 +104,7 @@ async def _publish(
     codebase = await anyio.to_thread.run_sync(
         partial(load_codebase, project, seeded, branch=state.branch)
     )
+    await anyio.to_thread.run_sync(_check_is_not_indexed, uri, codebase.project)
     async with codebase.running(Role.VISITOR):
         await _complete(codebase)
         async with codebase.index.tidied() as live:
@@ -109,6 +112,23 @@ async def _publish(
             await _share(live.index, team_place(settings), published)
     await _clean(objects, keep_hours, published)
     return published
+
+
+def _check_is_not_indexed(uri: str, project: Folder) -> None:
+    """Check that the next index will not contain what is published now.
+
+    Raises:
+        SettingsError: If the place is a folder of the project that is not ignored.
+    """
+    place = Path(uri).resolve()
+    if "://" in uri or not place.is_relative_to(project.path):
+        return
+    below = place.relative_to(project.path)
+    if not below.parts or not Ignore(project).is_ignored(below.as_posix(), is_folder=True):
+        raise SettingsError(
+            f"the place to publish to, {place}, lies in the project and would be indexed with it; "
+            "name a folder elsewhere, or have git ignore this one"
+        )
 
 
 async def _complete(codebase: Codebase) -> None:
