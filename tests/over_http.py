@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import httpx
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.serving import sets
 from vector_index_mcp.serving.lazily import Lazily
@@ -88,6 +88,19 @@ async def spoken(port, *data):
                     answer += await stream.receive()
                 except (anyio.EndOfStream, anyio.BrokenResourceError):
                     return answer
+
+
+async def trickled(stream):
+    """Send bytes, one by one, until the server ends the connection."""
+
+    async def is_ended():
+        try:
+            await stream.send(b" ")
+        except anyio.BrokenResourceError:
+            return True
+        return False
+
+    await eventually(is_ended)
 
 
 def request(method, path, port, body=b"", **headers):

@@ -53,8 +53,8 @@ DIES_OF_A_TRIGGER = """
 import os, sys
 if "host" in sys.orig_argv:
     from vector_index_mcp.serving import session
-    is_cheap = session._is_cheap
-    session._is_cheap = lambda line: os._exit(9) if b"trigger_index" in line else is_cheap(line)
+    is_cheap = session.is_cheap
+    session.is_cheap = lambda line: os._exit(9) if b"trigger_index" in line else is_cheap(line)
 """
 # A service that dies while it answers: it has sent half of a list of tools when it answers again.
 HALF_AN_ANSWER = """

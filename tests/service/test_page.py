@@ -12,6 +12,7 @@ import pytest
 from fakes import FakeEmbedder
 from hypothesis import given
 from hypothesis import strategies as st
+from over_http import trickled
 from serving import codebase_of, converged
 from visitor import Visitor
 from waiting import PATIENCE_SECONDS, eventually
@@ -25,6 +26,7 @@ from vector_index_mcp.foreign import OBEYED
 from vector_index_mcp.page import whole
 from vector_index_mcp.page.handover import Handover
 from vector_index_mcp.page.project import ProjectPage
+from vector_index_mcp.serving import guest
 from vector_index_mcp.serving.listener import Page
 
 pytestmark = pytest.mark.anyio
@@ -267,6 +269,17 @@ async def test_requests_without_measure_are_refused_and_the_page_goes_on(visitor
 
 
 # -- what it tells ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", ["POST / HTTP/1.1", "GET / HTTP/1.1", "GET /x HTTP/1.1"])
+async def test_a_body_that_does_not_arrive_keeps_no_connection(visitor, monkeypatch, start):
+    monkeypatch.setattr(guest, "_HEADER_SECONDS", 0.1)
+    monkeypatch.setattr(guest, "_BODY_SECONDS", 0.1)
+    port = visitor.port
+    async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+        head = f"{start}\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 999999\r\n\r\n"
+        await stream.send(head.encode())
+        await trickled(stream)
 
 
 async def test_the_browser_goes_by_the_table_of_foreign_texts(visitor):

@@ -3,7 +3,7 @@
 There is no login, so a web page in the user's browser must neither get nor change anything. A
 request must name this listener as its host and come from no other page. A body must be JSON, which
 a page cannot send to another site without a preflight request. With a token, only its holder may
-ask.
+ask. Requests that only listen last as long as their clients like, so they are counted apart.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 
 from vector_index_mcp.origins import LOOPBACK_NAMES, hosts_of, is_of_another_page
+from vector_index_mcp.serving.session import is_cheap
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -25,6 +26,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LONGEST_BODY_BYTES = 1_000_000
 _MOST_UNDER_WAY = 64
+_MOST_LISTENING = 64
+# Of each request under way; together, their values take a few hundred megabytes at most.
+_MOST_BYTES_OF_VALUES = 100_000
+_MOST_TEXTS = 10_000
 _BODY_SECONDS = 30.0
 _DROP_SECONDS = 2.0
 # Some clients send a whole body before they read the answer. So much of one that is too long is
@@ -54,8 +59,14 @@ _OTHER_PAGE = Refusal(403, "requests from pages of other sites are refused")
 _NO_TOKEN = Refusal(401, "the token is missing or wrong; send it as `Authorization: Bearer TOKEN`")
 _NO_JSON = Refusal(415, "a body must be JSON, sent as `Content-Type: application/json`")
 _TOO_LONG = Refusal(413, f"a body may have at most {LONGEST_BODY_BYTES} bytes")
+_TOO_MUCH = Refusal(
+    413,
+    f"a body may have at most {_MOST_BYTES_OF_VALUES} bytes besides strings, and "
+    f"{_MOST_TEXTS} strings",
+)
 _TOO_SLOW = Refusal(408, f"the body did not arrive within {_BODY_SECONDS:.0f} s")
 _TOO_MANY = Refusal(503, f"{_MOST_UNDER_WAY} requests are under way; try again when some are done")
+_MANY_LISTEN = Refusal(503, f"{_MOST_LISTENING} clients listen already; ask without listening")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +134,21 @@ def _is_json(headers: Mapping[str, str]) -> bool:
 class Guard:
     """An application that refuses what `listener` refuses, and passes on the rest to `app`."""
 
-    def __init__(self, app: App, listener: Listener) -> None:
+    def __init__(
+        self, app: App, listener: Listener, listens: Callable[[Scope], bool] = lambda _: False
+    ) -> None:
+        """Prepare.
+
+        Args:
+            app: The application.
+            listener: The address at which it is reached.
+            listens: Whether a request only listens, for as long as its client likes.
+        """
         self._app = app
         self._listener = listener
+        self._listens = listens
         self._under_way = 0
+        self._listening = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -144,16 +166,23 @@ class Guard:
         refusal = self._listener.refusal(scope)
         if refusal is _TOO_LONG:
             await _drop(receive)
-        if refusal is None and self._under_way >= _MOST_UNDER_WAY:
-            refusal = _TOO_MANY
+        listens = self._listens(scope)
+        refusal = refusal or self._crowd(listens)
         if refusal is not None:
             await _refuse(refusal, send_guarded)
             return
-        self._under_way += 1
+        self._under_way += not listens
+        self._listening += listens
         try:
             await self._pass_on(scope, receive, send_guarded)
         finally:
-            self._under_way -= 1
+            self._under_way -= not listens
+            self._listening -= listens
+
+    def _crowd(self, listens: bool) -> Refusal | None:
+        if listens:
+            return _MANY_LISTEN if self._listening >= _MOST_LISTENING else None
+        return _TOO_MANY if self._under_way >= _MOST_UNDER_WAY else None
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the whole body, and have the application answer the request."""
@@ -164,6 +193,9 @@ class Guard:
             return
         if isinstance(body, Refusal):
             await _refuse(body, send)
+            return
+        if not is_cheap(body, _MOST_BYTES_OF_VALUES, _MOST_TEXTS):
+            await _refuse(_TOO_MUCH, send)
             return
         pending = [{"type": "http.request", "body": body, "more_body": False}]
 

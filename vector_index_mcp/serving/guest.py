@@ -16,6 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _MOST_HEADER_BYTES = 16_384
 _HEADER_SECONDS = 20.0  # in which the first line and the headers of a request must arrive
+_BODY_SECONDS = 40.0  # then in which its body must arrive; longer than `guard` waits for it
+_PATIENCE_SECONDS = 60.0  # after which a client that takes none of an answer is given up
 _SHUTDOWN_SECONDS = 1
 
 
@@ -69,13 +71,14 @@ class _Guest(uvicorn.Server):
 
 
 class _InTime(H11Protocol):
-    """A connection that is closed if a request on it takes too long to arrive.
+    """A connection that is closed if a request takes too long to arrive, or an answer to leave.
 
-    uvicorn waits for the headers without a limit, and the number of connections is limited. So a
-    few silent clients would keep out all others.
+    uvicorn waits for both without a limit, and the number of connections is limited. So a few
+    silent clients would keep out all others.
     """
 
     _deadline: asyncio.TimerHandle | None = None
+    _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Note a connection."""
@@ -90,16 +93,39 @@ class _InTime(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the end of the connection."""
         self._stop_waiting()
+        self._stop_losing_patience()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Note that the client is behind with reading the answer."""
+        super().pause_writing()
+        self._stop_losing_patience()
+        self._patience = self.loop.call_later(_PATIENCE_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Note that the client has read most of what it was sent."""
+        self._stop_losing_patience()
+        super().resume_writing()
+
+    def _stop_losing_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
 
     def _wait_for_headers(self) -> None:
         self._stop_waiting()
-        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._give_up)
+        self._deadline = self.loop.call_later(_HEADER_SECONDS, self._look_at_headers)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
 
-    def _give_up(self) -> None:
-        if self.conn.their_state is h11.IDLE:  # the headers of the request are not complete
+    def _look_at_headers(self) -> None:
+        # A connection that is closing still waits for its client to take the last answer.
+        if self.conn.their_state is h11.IDLE or self.transport.is_closing():
+            self.transport.abort()
+        else:
+            self._deadline = self.loop.call_later(_BODY_SECONDS, self._look_at_body)
+
+    def _look_at_body(self) -> None:
+        if self.conn.their_state is h11.SEND_BODY:
             self.transport.abort()

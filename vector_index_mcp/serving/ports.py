@@ -20,15 +20,18 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.serving import lean_mcp, session
-from vector_index_mcp.serving.guard import LONGEST_BODY_BYTES, App, Guard, Listener
+from vector_index_mcp.serving.guard import LONGEST_BODY_BYTES, App, Guard, Listener, Scope
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.sessions import Sessions
 from vector_index_mcp.serving.sets import Service, ToolSet
 
 MCP_PATH = "/mcp"
 _HIGHEST_PORT = 65_535
-_MOST_CONNECTIONS = 128
-_MOST_SESSIONS = 64
+# The guard lets 64 clients listen and 64 requests be under way; the others have said nothing yet.
+_MOST_CONNECTIONS = 192
+_MOST_SESSIONS = 192  # more than can be in use at once, which do not end for a new one
+_LISTEN = b"subscriptions/listen"
+_LAST_EVENT = b"last-event-id"
 _SESSION_SECONDS = 1_800.0  # without use, after which a session ends; a client may begin another
 
 
@@ -196,7 +199,7 @@ class Ports:
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         sessions = self._server.session_manager  # belongs to this application alone
-        app = Guard(_either(Sessions(mcp, _MOST_SESSIONS), rest), _listener_of(port))
+        app = Guard(_either(Sessions(mcp, _MOST_SESSIONS), rest), _listener_of(port), _listens)
         async with (
             guest.serving(app, port.listening, _MOST_CONNECTIONS),
             sessions.run(),  # ends before `guest`, which would wait for endless answers
@@ -210,6 +213,13 @@ def _listener_of(port: _Port) -> Listener:
     return Listener(names, port.number, wish.is_on_all, wish.token)
 
 
+def _listens(scope: Scope) -> bool:
+    """Whether a request only listens to what MCP tells without being asked."""
+    if scope["path"] != MCP_PATH:
+        return False
+    return scope["method"] == "GET" or (b"mcp-method", _LISTEN) in scope["headers"]
+
+
 def _either(mcp: Any, rest: App) -> App:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] != MCP_PATH:
@@ -219,6 +229,9 @@ def _either(mcp: Any, rest: App) -> App:
         if (refusal := session.refusal_of_id(message.get("body", b""))) is not None:
             await _refuse(refusal, send)
             return
+        # We keep no events to send again, and the library fails where somebody asks for them.
+        headers = [(name, value) for name, value in scope["headers"] if name != _LAST_EVENT]
+        scope = {**scope, "headers": headers}
         pending = [message]
 
         async def replay() -> Any:

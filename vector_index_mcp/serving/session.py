@@ -167,7 +167,7 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
             anyio.EndOfStream: If there are no more.
         """
         async for line in self._lines:
-            if line is None or not _is_cheap(line):
+            if line is None or not is_cheap(line):
                 await self._answers.refuse(self._too_long if line is None else _TOO_MANY)
                 continue
             try:
@@ -193,14 +193,22 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
         """Do nothing: there is nothing to close."""
 
 
-def _is_cheap(line: bytes) -> bool:
-    """Whether parsing a message takes little memory: it is short, or consists mostly of strings."""
-    if len(line) <= _MOST_BYTES_OF_VALUES:
+def is_cheap(
+    message: bytes, most_bytes: int = _MOST_BYTES_OF_VALUES, most_texts: int = _MOST_TEXTS
+) -> bool:
+    """Whether parsing a message takes little memory: it is short, or consists mostly of strings.
+
+    Args:
+        message: The message, as JSON.
+        most_bytes: How many bytes it may have besides strings.
+        most_texts: How many strings it may have if it has more bytes than that.
+    """
+    if len(message) <= most_bytes:
         return True
-    plain = line.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if plain.count(b'"') > 2 * _MOST_TEXTS:
+    plain = message.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 2 * most_texts:
         return False
-    return sum(map(len, plain.split(b'"')[::2])) <= _MOST_BYTES_OF_VALUES
+    return sum(map(len, plain.split(b'"')[::2])) <= most_bytes
 
 
 def _has_id(line: bytes) -> bool:
