@@ -39,6 +39,7 @@ FAULTS = [
         Problem.INDEX_UNWRITABLE,
     ),
     (RuntimeError("Too many open files (os error 24)"), StorageError, "ulimit -n"),
+    (RuntimeError("lance error: File too large (os error 27)"), StorageError, "ulimit -f"),
     (RuntimeError("Disk quota exceeded (os error 122)"), StorageError, "free some space"),
     (ValueError("Table 'chunks' was not found"), DamagedIndexError, REBUILD),
     (
@@ -55,6 +56,22 @@ FAULTS = [
     (OSError("Input/output error"), StoreError, REBUILD),
     (RustPanic("index out of bounds"), DamagedIndexError, REBUILD),
     (PanicException("called unwrap on a None"), DamagedIndexError, REBUILD),
+    (
+        RustPanic(
+            "Failed to build tokio runtime: Os { code: 24, kind: Uncategorized, "
+            'message: "Too many open files" }'
+        ),
+        StorageError,
+        "ulimit -n",
+    ),
+    (
+        PanicException(
+            "OS can't spawn worker thread: Os { code: 11, kind: WouldBlock, message: \"Resource "
+            'temporarily unavailable" }'
+        ),
+        StorageError,
+        "lacks memory or processes",
+    ),
 ]
 
 

@@ -24,7 +24,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.objects.faults import quotable, reason_in
 
-_SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)")
+_SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)|Os \{ code: (\d{1,5}),")  # told, and in panics
 # Errors that may pass, or that a person can mend; the index is not at fault.
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space, indexing goes on by itself",
@@ -33,6 +33,7 @@ _REASONS = {
     errno.EPERM: "no permission",
     errno.EMFILE: "too many open files; raise the limit (ulimit -n) and restart",
     errno.ENFILE: "too many open files in the whole system; close some programs",
+    errno.EFBIG: "a file would be too large; raise the limit (ulimit -f) and restart",
     errno.EDQUOT: "the disk quota is used up; free some space",
     errno.ENOMEM: "there is no memory left; close some programs",
     errno.EAGAIN: "the system lacks memory or processes for now; close some programs",
@@ -88,17 +89,23 @@ def translated(action: str, uri: str = "", seconds: float | None = None) -> Iter
             raise _of_remote(action, uri, error) from error
         text = str(error)
         if (number := _system_error(error, text)) is not None:
-            problem = Problem.INDEX_UNWRITABLE if number in _UNWRITABLE else None
-            raise StorageError(f"{action} the index failed: {_REASONS[number]}", problem) from error
+            raise _of_system(action, number) from error
         summary = " ".join(text.split())[:300]
         kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
         raise kind(f"{action} the index failed: {summary}", Problem.INDEX_DAMAGED) from error
     except BaseException as error:
         # A panic inside lance is raised in Python as a BaseException that is not an Exception.
         if type(error).__name__ in {"RustPanic", "PanicException"}:
+            if (number := _system_error(error, str(error))) is not None:
+                raise _of_system(action, number) from error
             words = f"{action} the index failed inside LanceDB: {error}"
             raise DamagedIndexError(words, Problem.INDEX_DAMAGED) from error
         raise
+
+
+def _of_system(action: str, number: int) -> StorageError:
+    problem = Problem.INDEX_UNWRITABLE if number in _UNWRITABLE else None
+    return StorageError(f"{action} the index failed: {_REASONS[number]}", problem)
 
 
 def _of_remote(action: str, uri: str, error: Exception) -> StoreError:
@@ -130,9 +137,9 @@ def _of_server(failed: str, error: Exception) -> StoreError:
     return StoreError(f"{failed}: {reason}", Problem.INDEX_UNREADABLE)
 
 
-def _system_error(error: Exception, text: str) -> int | None:
+def _system_error(error: BaseException, text: str) -> int | None:
     """Return the number of the system error behind `error`, if it is one of _REASONS."""
-    numbers = [int(number) for number in _SYSTEM_ERROR.findall(text)]
+    numbers = [int(told or panicked) for told, panicked in _SYSTEM_ERROR.findall(text)]
     if isinstance(error, OSError) and error.errno is not None:
         numbers.append(error.errno)
     numbers += [number for words, number in _WORDS_OF_ERRORS.items() if words in text]
