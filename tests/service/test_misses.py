@@ -269,6 +269,15 @@ async def test_what_the_shown_text_has_by_now_is_not_called_absent(project, monk
         assert (await codebase.search("Possum_1 send_request", 5)).absent == ()
 
 
+async def test_null_is_an_argument_that_is_left_out(client):
+    names = ["top_k", "path", "language", "max_tokens", "kind", "similar_to", "detail", "offset"]
+    nulls = dict.fromkeys([*names, "verbose"])
+    answer = await call(client, "search_index", query="charge", **nulls)
+    assert answer == await call(client, "search_index", query="charge")
+    assert (await call(client, "trigger_index", force_reindex=None))["complete"]
+    assert "query must be a text" in await failing_call(client, "search_index", query=None)
+
+
 async def test_a_sample_needs_no_query(client):
     sample = {"similar_to": "src/shop/cart.ts:1", "top_k": 20}
     answer = await call(client, "search_index", **sample)

@@ -62,6 +62,15 @@ def _one_of(names: Sequence[str]) -> str:
 class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: object) -> object:
+        """Take null for an argument that is left out: some clients send all arguments."""
+        if not isinstance(given, dict):
+            return given
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {k: value for k, value in given.items() if value is not None or k not in optional}
+
 
 class SearchArguments(_Arguments):
     """The arguments of `search_index`."""
