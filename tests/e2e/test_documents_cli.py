@@ -125,6 +125,12 @@ def test_a_command_does_what_was_recorded(recorded_qmd, block):
     assert comparable(done, recorded_qmd.place.project) == expected(block)
 
 
+def test_a_line_behind_the_end_is_told_beside_the_text(recorded_qmd):
+    done = recorded_qmd("get", "meeting-2024-01.md:900")
+    assert (done.returncode, done.stdout.count("\n---\n")) == (0, 1)
+    assert re.fullmatch(r"The document has \d+ lines; line 900 is behind its end\n", done.stderr)
+
+
 def test_no_command_prints_the_help_and_fails(recorded_qmd):
     done = recorded_qmd()
     assert (done.stdout, done.stderr, done.returncode) == (expected(RECORDED[0]).stdout, "", 1)

@@ -481,6 +481,14 @@ async def test_a_document_is_a_resource_with_what_is_said_of_it(client):
     }
 
 
+@pytest.mark.parametrize("where", [{"file": "plan.md:90"}, {"file": "plan.md", "fromLine": 90}])
+async def test_a_line_behind_the_end_is_told(client, where):
+    resource, note = (await called(client, "get", **where))["content"]
+    assert resource["resource"]["text"].endswith("-->\n\n")
+    count = len(FILES["notes/plan.md"].splitlines())
+    assert note["text"] == f"The document has {count} lines; line 90 is behind its end."
+
+
 @pytest.mark.parametrize(
     ("file", "likely"),
     [

@@ -121,7 +121,8 @@ def _of_place(status: "IndexStatus") -> Iterator[str]:
 
 
 def _of_model(model: "ModelStatus") -> Iterator[str]:
-    yield f"model: {model.name or 'none used yet'}, {model.state}"
+    state = "off until it is needed" if model.state == "off" else model.state
+    yield f"model: {model.name or 'none used yet'}, {state}"
     if model.server:
         yield f"embedding: {model.server}"
     if model.team_vectors:

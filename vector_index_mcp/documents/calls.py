@@ -106,7 +106,7 @@ async def _get(documents: Documents, given: Given, _: Tell) -> Values:
     found = await retrieval.get(documents, given.text("file"), part, _places(documents, given))
     if isinstance(found, retrieval.Missing):
         return {"missing": found.asked, "similar": list(found.similar)}
-    return _document(found)
+    return _document(found) | {"note": found.note}
 
 
 async def _multi_get(documents: Documents, given: Given, _: Tell) -> Values:

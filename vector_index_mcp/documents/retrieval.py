@@ -48,6 +48,8 @@ class Text:
     """The size of the whole document, in bytes."""
     links: Links = Links((), ())
     """The links to other documents, and from them."""
+    note: str = ""
+    """Why the part has no lines; empty if it has some, or none were asked for."""
 
     @property
     def uri(self) -> str:
@@ -124,7 +126,11 @@ async def get(
         return Missing(asked, ())
     cut = lines.cut(text.body, line, part.max_lines)
     body = lines.numbered(cut.text, cut.start) if part.is_numbered else cut.text
-    return replace(text, body=body, links=await documents.links_of(ledger, text.key))
+    links, note = await documents.links_of(ledger, text.key), ""
+    if cut.start > max(count := len(lines.lines_of(text.body)), 1):
+        held = "1 line" if count == 1 else f"{count:,} lines"
+        note = f"The document has {held}; line {cut.start:,} is behind its end"
+    return replace(text, body=body, links=links, note=note)
 
 
 async def multi_get(

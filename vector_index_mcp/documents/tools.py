@@ -172,7 +172,10 @@ async def _get(documents: "Documents", asked: arguments.GetArguments) -> Result:
     found = await retrieval.get(documents, asked.file, part)
     if isinstance(found, retrieval.Missing):
         return _error(found.sentence)
-    return {"content": [_resource(rendering.document_of(found))]}
+    content = [_resource(rendering.document_of(found))]
+    if found.note:  # the contract has no place for it, but an empty text looks like an empty file
+        content.append(_text(f"{found.note}."))
+    return {"content": content}
 
 
 async def _multi_get(documents: "Documents", asked: arguments.MultiGetArguments) -> Result:

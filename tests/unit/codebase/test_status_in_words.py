@@ -54,3 +54,8 @@ def test_of_vectors_that_are_all_there_nothing_is_told():
 )
 def test_the_state_is_what_happens(fields, first):
     assert of_status(lacking(**fields)).startswith(first)
+
+
+def test_a_model_that_is_not_loaded_is_not_said_to_be_switched_off():
+    model = ModelStatus(name="m", state="off", chunks_embedded=0)
+    assert "\nmodel: m, off until it is needed\n" in of_status(lacking(model=model))

@@ -138,6 +138,8 @@ def _get(line: Line, desk: Desk) -> int:
     found = desk.ask("get", file=line.words[0], here=str(desk.here), **_lines(line))
     if "missing" in found:
         return _fail(f"Document not found: {found['missing']}\n")
+    if note := found.get("note"):  # a service of another version has none
+        _warn(f"{note}\n")
     _say(formats.with_context(found["context"], found["body"], desk.colours))
     return 0
 
