@@ -50,8 +50,13 @@ _REMEDIES = {
     errno.EAGAIN: "raise the limit of processes (`ulimit -u`) where it is started",
 }
 _OTHERWISE = "`vector-index-mcp doctor` examines the machine"
-# From the dynamic loader, if a library does not fit into memory; from Python, if a thread does not.
-_SIGNS_OF_MEMORY = ("cannot allocate memory", "failed to map", "can't start new thread")
+# From the dynamic loader, if a library does not fit into memory.
+_SIGNS_OF_MEMORY = ("cannot allocate memory", "failed to map")
+_SIGN_OF_THREADS = "can't start new thread"  # from Python, which does not say what is missing
+_THREADS = (
+    f"there is not enough memory, or there are too many processes ({_SIGN_OF_THREADS}); end other "
+    "programs, or raise the limits of both (`ulimit -v`, `ulimit -u`) where it is started"
+)
 SYSTEM_ERRORS = (OSError, MemoryError, ImportError, RuntimeError)
 """What any call may raise if memory, file descriptors, threads or a library are missing."""
 
@@ -248,6 +253,8 @@ def sentence(error: BaseException) -> str:
     """What happened and what to do about it; of an exception group, its first error counts."""
     error = first_of(error)
     words = str(error) or type(error).__name__
+    if _SIGN_OF_THREADS in words:
+        return _THREADS
     if isinstance(error, MemoryError) or any(s in words.lower() for s in _SIGNS_OF_MEMORY):
         return f"there is not enough memory ({words}); {_MEMORY}"
     if isinstance(error, OSError) and error.strerror:

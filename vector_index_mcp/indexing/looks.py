@@ -13,10 +13,11 @@ from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import ProjectError, StorageError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.processes import detached
-from vector_index_mcp.processes.detached import Detached
+from vector_index_mcp.processes.detached import Detached, NoThreadError
 
 _CHECKS_AT_ONCE = 40
 _NO_ANSWER = "the drive of the {} {} does not answer; the index is kept and goes on when it answers"
+_NO_THREAD = "the {} {} cannot be looked at: {}; the index is kept and goes on"
 
 T = TypeVar("T")
 
@@ -42,12 +43,10 @@ class Looks:
 
         Raises:
             TimeoutError: If it, or an earlier look at the place, takes longer than a few seconds.
+            NoThreadError: If the system starts no thread.
         """
         threads = self._looking.setdefault(place, Detached(1, "look"))
-        try:
-            return await threads.run(lambda _: look(), detached.DRIVE_SECONDS)
-        except RuntimeError as error:  # the system starts no thread
-            raise TimeoutError from error
+        return await threads.run(lambda _: look(), detached.DRIVE_SECONDS)
 
     async def is_there(self, folder: Folder) -> bool | None:
         """Whether a folder is there; None if its drive does not answer."""
@@ -57,9 +56,11 @@ class Looks:
             return None
 
     async def answers(self, place: Path) -> bool:
-        """Whether the drive of a path answers, be it that nothing is there."""
+        """Whether the drive of a path answers, be it that nothing is there, or nobody can look."""
         try:
             await self.at(place, partial(os.path.exists, place))
+        except NoThreadError:
+            return True
         except TimeoutError:
             return False
         return True
@@ -72,8 +73,8 @@ class Looks:
         """Why a folder is out of reach; None if it is there."""
         try:
             return await self.at(folder.path, partial(absence_of, folder))
-        except TimeoutError:
-            return _silent(folder)
+        except TimeoutError as error:
+            return _silent(folder, error)
 
     async def absence(self, folders: Folders) -> ProjectError | None:
         """Why all folders are out of reach; None if any can be reached or none exists."""
@@ -112,7 +113,7 @@ class Looks:
         try:
             return await self._work_at(folder.path, do)
         except TimeoutError as error:
-            raise _silent(folder) from error
+            raise _silent(folder, error) from error
 
     async def check_in(self, folders: Iterable[Folder], do: Callable[[], T]) -> T:
         """Call `do`, which reads some files of some folders, as long as their drives answer.
@@ -141,7 +142,7 @@ class Looks:
         try:
             return await self.at(Path(uri), look)
         except TimeoutError as error:
-            raise _silent_index(uri) from error
+            raise _silent_index(uri, error) from error
 
     async def work_at_index(self, uri: str, do: Callable[[], T]) -> T:
         """Call `do`, which may read a whole local index, as long as the drive answers.
@@ -152,7 +153,7 @@ class Looks:
         try:
             return await self._work_at(Path(uri), do)
         except TimeoutError as error:
-            raise _silent_index(uri) from error
+            raise _silent_index(uri, error) from error
 
     async def while_it_answers(self, uri: str, work: Coroutine[Any, Any, T]) -> T:
         """Await what uses the index, as long as the index's drive answers.
@@ -189,9 +190,15 @@ def _note_end(task: asyncio.Task[Any]) -> None:
         task.exception()  # asyncio logs one that nobody has asked for
 
 
-def _silent(folder: Folder) -> ProjectError:
-    return ProjectError(_NO_ANSWER.format("folder", folder.path))
+def _silent(folder: Folder, error: TimeoutError | None = None) -> ProjectError:
+    return ProjectError(_words("folder", str(folder.path), error))
 
 
-def _silent_index(uri: str) -> StorageError:
-    return StorageError(_NO_ANSWER.format("index", uri))
+def _silent_index(uri: str, error: TimeoutError | None = None) -> StorageError:
+    return StorageError(_words("index", uri, error))
+
+
+def _words(what: str, where: str, error: TimeoutError | None) -> str:
+    if isinstance(error, NoThreadError):
+        return _NO_THREAD.format(what, where, error)
+    return _NO_ANSWER.format(what, where)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import filelock
 
-from vector_index_mcp.errors import Problem, StorageError, sentence
+from vector_index_mcp.errors import Problem, StorageError
 from vector_index_mcp.objects import within
 from vector_index_mcp.objects.store import (
     Content,
@@ -27,7 +27,7 @@ from vector_index_mcp.objects.store import (
     too_large,
     whole_or_nothing,
 )
-from vector_index_mcp.processes.detached import Detached, Work
+from vector_index_mcp.processes.detached import Detached, NoThreadError, Work
 
 T = TypeVar("T")
 _HIDDEN = ".writing-"  # names of unfinished files begin with this
@@ -231,12 +231,12 @@ class FolderObjects:
             return await self._threads.run(do, _SECONDS)
         except filelock.Timeout:
             raise StorageError(f"the store {self.uri} is locked by another machine") from None
+        except NoThreadError as error:
+            raise StorageError(f"the store {self.uri}: {error}") from error
         except TimeoutError as error:
             raise self._fault("it does not answer") from error
         except OSError as error:
             raise self._fault(error.strerror or str(error)) from error
-        except RuntimeError as error:  # no thread is left
-            raise StorageError(f"the store {self.uri}: {sentence(error)}") from error
 
     def _fault(self, words: str) -> StorageError:
         return StorageError(f"the store {self.uri}: {words}", Problem.STORE_FOLDER)

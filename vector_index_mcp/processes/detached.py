@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio
 
+from vector_index_mcp.errors import sentence
+
 T = TypeVar("T")
 DRIVE_SECONDS = 3.0
 """How long a drive may take to answer. A disk that stands still takes longer to start."""
@@ -21,6 +23,10 @@ _MayGoOn: TypeAlias = Callable[[], Awaitable[bool]] | None
 
 class AbandonedError(Exception):
     """Raised in a thread whose work nobody waits for any more."""
+
+
+class NoThreadError(TimeoutError):
+    """Raised if the system starts no thread: whether the drive answers is not known."""
 
 
 class Work(Generic[T]):
@@ -43,9 +49,12 @@ class Work(Generic[T]):
         """Start the thread.
 
         Raises:
-            RuntimeError: If the system starts no thread.
+            NoThreadError: If the system starts no thread.
         """
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise NoThreadError(sentence(error)) from error
 
     def step(self) -> None:
         """Report progress; called in the thread.
@@ -113,7 +122,7 @@ class Detached:
 
         Raises:
             TimeoutError: If it takes longer, or too many other calls hang.
-            RuntimeError: If the system starts no thread.
+            NoThreadError: If the system starts no thread.
         """
         if self._limit is None:
             self._limit = anyio.CapacityLimiter(self._most)

@@ -92,7 +92,9 @@ async def test_a_folder_whose_drive_does_not_answer_is_out_of_reach(stuck, tmp_p
     assert list(absent) == ["far", "gone"]
 
 
-async def test_if_the_system_starts_no_thread_there_is_no_answer(monkeypatch):
+async def test_if_the_system_starts_no_thread_that_is_said_and_no_drive_is_blamed(
+    monkeypatch, tmp_path
+):
     def refuse(thread):
         raise RuntimeError("can't start new thread")
 
@@ -101,6 +103,13 @@ async def test_if_the_system_starts_no_thread_there_is_no_answer(monkeypatch):
         full.setattr(threading.Thread, "start", refuse)
         with pytest.raises(TimeoutError):
             await looks.at(PLACE, partial(str, "there"))
+        assert "ulimit -u" in str(await looks.problem_of(Folder(tmp_path)))
+        for ask in (looks.at_index, looks.work_at_index):
+            with pytest.raises(StorageError, match="ulimit -u"):
+                await ask(str(tmp_path), str)
+        with pytest.raises(ProjectError, match="ulimit -u"):
+            await looks.work_in(Folder(tmp_path), str)
+        assert await looks.answers(tmp_path)  # as far as anybody knows
     assert await looks.at(PLACE, partial(str, "there")) == "there"
 
 

@@ -7,7 +7,7 @@ import anyio.lowlevel
 import pytest
 from waiting import PATIENCE_SECONDS, eventually
 
-from vector_index_mcp.processes.detached import AbandonedError, Detached
+from vector_index_mcp.processes.detached import AbandonedError, Detached, NoThreadError
 
 pytestmark = pytest.mark.anyio
 
@@ -107,6 +107,6 @@ async def test_if_the_system_starts_no_thread_that_is_said_and_the_next_call_is_
     threads = Detached(1, "test")
     with monkeypatch.context() as full:
         full.setattr(threading.Thread, "start", refuse)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(NoThreadError, match="ulimit -u"):
             await threads.run(lambda work: "there", 0.1)
     assert await threads.run(lambda work: "there", PATIENCE_SECONDS) == "there"

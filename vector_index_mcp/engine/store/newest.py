@@ -49,7 +49,7 @@ class Newest:
         if not self._tables:
             return
         self._left = None
-        with suppress(TimeoutError, RuntimeError):  # or no thread is left
+        with suppress(TimeoutError):
             self._left = await self._threads.run(lambda _: self._now(), detached.DRIVE_SECONDS)
 
     def _now(self) -> tuple[_State, ...]:

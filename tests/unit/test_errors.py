@@ -1,0 +1,24 @@
+"""What errors of the system are told as."""
+
+import pytest
+
+from vector_index_mcp.errors import sentence
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "raise the limit of memory (`ulimit -v`)"),
+        (ImportError("x.so: failed to map segment"), "raise the limit of memory (`ulimit -v`)"),
+        (RuntimeError("can't start new thread"), "(`ulimit -v`, `ulimit -u`)"),
+        (OSError(24, "Too many open files"), "raise the limit of open files"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_is_missing_is_told_with_what_to_do(error, words):
+    assert words in sentence(error)
+
+
+def test_a_thread_that_cannot_be_started_is_told_once():
+    told = sentence(RuntimeError("can't start new thread"))
+    assert sentence(RuntimeError(told)) == told
