@@ -240,6 +240,14 @@ def first_of(error: BaseException) -> BaseException:
     return error
 
 
+def is_of_machine(error: BaseException) -> bool:
+    """Whether the machine or one of its limits is to blame, and no bug of this program."""
+    error = first_of(error)
+    if isinstance(error, OSError):
+        return error.errno in _REMEDIES
+    return isinstance(error, MemoryError) or _SIGN_OF_THREADS in str(error)
+
+
 def split_remedy(message: str) -> tuple[str, str]:
     """Split a message into what is wrong, and the remedy behind its last semicolon, if any.
 

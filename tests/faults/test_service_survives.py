@@ -1,5 +1,6 @@
 """What goes wrong around a running service is told with its remedy and loses nothing."""
 
+import errno
 import shutil
 import sys
 
@@ -399,18 +400,18 @@ async def test_a_project_moved_away_and_back_is_not_forgotten(project, embedder,
 class Mistake:
     """An error of this program, in one of its functions: that raises what nobody expects of it."""
 
-    def __init__(self, function, times):
+    def __init__(self, function, times, error):
         self.tries = 0
-        self._function, self._times = function, times
+        self._function, self._times, self._error = function, times, error
 
     async def __call__(self, *arguments, **options):
         self.tries += 1
         if self.tries <= self._times:
-            raise KeyError("nobody foresaw this")
+            raise self._error
         return await self._function(*arguments, **options)
 
 
-def make_mistakes(codebase, where, times):
+def make_mistakes(codebase, where, times, error=KeyError("nobody foresaw this")):  # noqa: B008
     """Have `times` calls of the function that does `where` fail, in a service about to run."""
     index = codebase.index
     owner, name = {
@@ -418,7 +419,7 @@ def make_mistakes(codebase, where, times):
         "committing": (index.pipeline, "commit"),
         "embedding": (index.cached_embedder, "vectors_of"),
     }[where]
-    mistake = Mistake(getattr(owner, name), times)
+    mistake = Mistake(getattr(owner, name), times, error)
     setattr(owner, name, mistake)
     return mistake
 
@@ -488,3 +489,21 @@ async def test_a_command_that_meets_an_error_of_ours_ends_with_it(project, embed
         run = await codebase.index.trigger(force_reindex=False)
         await run.finished.wait()
         assert "an error of this program keeps the index (KeyError)" in run.error
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (RuntimeError("can't start new thread"), "ulimit -u"),
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
+        (MemoryError(), "ulimit -v"),
+    ],
+)
+async def test_what_the_machine_lacks_is_no_error_of_ours(project, embedder, error, words):
+    codebase = codebase_of(project, embedder)
+    make_mistakes(codebase, "committing", times=1, error=error)
+    async with codebase.running(Role.VISITOR):
+        run = await codebase.index.trigger(force_reindex=False)
+        await run.finished.wait()
+        assert words in run.error
+        assert "report" not in run.error

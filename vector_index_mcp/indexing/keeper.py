@@ -15,8 +15,9 @@ from pathlib import Path
 
 import anyio
 
+from vector_index_mcp import errors
 from vector_index_mcp.engine.store.reach import is_local
-from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError, first_of
+from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
@@ -361,15 +362,17 @@ def _reporting_faults() -> Iterator[None]:
     """Turn an unexpected exception into a `StoreError`, which is reported and ends no service.
 
     Raises:
-        StoreError: In place of the unexpected exception, with the problem `FAULT`.
+        StoreError: In place of the unexpected exception, with the problem `FAULT` if it is a bug.
     """
     try:
         yield
     except (ProjectError, StoreError):
         raise
     except Exception as error:
+        if errors.is_of_machine(error):
+            raise errors.StorageError(errors.sentence(error)) from error
         _log.exception("an error of this program")
-        kind = type(first_of(error)).__name__
+        kind = type(errors.first_of(error)).__name__
         what = f"an error of this program keeps the index ({kind})"
         raise StoreError(what, Problem.FAULT) from error
 
