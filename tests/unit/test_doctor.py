@@ -195,6 +195,16 @@ def test_a_folder_of_services_that_others_may_open_is_told(case, tmp_path):
     assert "VECTOR_INDEX_RUNTIME_DIR" in finding.remedy
 
 
+def test_a_folder_of_services_without_room_is_told(case, small_disk, monkeypatch):
+    monkeypatch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(small_disk / "run"))
+    assert places.runtime_folder(case).verdict is OK
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(shutil.disk_usage(small_disk).free))
+    finding = places.runtime_folder(case)
+    assert (finding.verdict, "no space left" in finding.words) == (FAILED, True)
+    assert "VECTOR_INDEX_RUNTIME_DIR" in finding.remedy
+
+
 def test_ignore_files_that_are_read_are_told(case):
     assert places.git_rules(case) == ok("no ignore files: only the built-in list applies")
     subprocess.run(["git", "init", "-q", str(case.subject.project)], check=True)

@@ -1,6 +1,7 @@
 """Checks the folders that the program reads and writes, and the settings."""
 
 import os
+import shutil
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.settings import PREFIX, SECRETS, Settings
 
 _HIDDEN = "***"
+_LEAST_RUNTIME_BYTES = 1_000_000  # for the socket, record and log of a service
 
 
 def git_rules(case: Case) -> Finding:
@@ -75,11 +77,16 @@ def _writable(folder: Path, setting: str) -> Finding:
 
 
 def runtime_folder(case: Case) -> Finding:
-    """Check whether there is a private folder for the sockets of services."""
+    """Check whether there is a private folder for the sockets of services, with room for them."""
     try:
         endpoint = case.subject.endpoint()
     except ProjectError as error:
         return failed_by(error, case.subject.remedies)
+    if shutil.disk_usage(existing(endpoint.folder)).free < _LEAST_RUNTIME_BYTES:
+        return failed(
+            f"{endpoint.folder}: no space left for a service",
+            "free some space there, or set VECTOR_INDEX_RUNTIME_DIR",
+        )
     return ok(f"{endpoint.folder}; only you can read it")
 
 
