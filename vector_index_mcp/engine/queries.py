@@ -43,7 +43,7 @@ class Queries:
         Args:
             model_name: See `find_model`.
             dimension: See `find_model`.
-            wording: What the model gets to read of a query.
+            wording: Which part of a query the model gets to read.
         """
         self._model_name, self._dimension, self._wording = model_name, dimension, wording
         self._loaded: _Loaded | None = None
@@ -63,7 +63,7 @@ class Queries:
             loaded = self._loaded
             if loaded.encoder is None or loaded.identity is None:
                 return None
-            given = self._wording.asked(text)
+            given = self._wording.given(text)
             vector = await anyio.to_thread.run_sync(_encoded, loaded.encoder, given)
             if vector is None:  # the model's files do not fit together: other texts would fail too
                 self._loaded = _NOTHING

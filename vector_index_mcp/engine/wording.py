@@ -19,17 +19,10 @@ from vector_index_mcp.engine.types import ModelIdentity, Vectors
 
 # Beside 1 for the text's. NDCG@10 is the same from 0.5 to 0.8 (benchmarks/README.md).
 _GIST_WEIGHT = 0.5
-# The default model was trained on pairs of functions and their descriptions, among much else. Said
-# so, a question comes nearer to code; other words gain less (benchmarks/README.md).
-_DESCRIPTION = "function that does"
 
 
 def _no_gist(_: str) -> str:
     return ""
-
-
-def _described(query: str) -> str:
-    return scripts.words_of(f"{_DESCRIPTION} {query}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +30,9 @@ class Wording:
     """A way to turn a text into what a model reads."""
 
     name: str
-    """Empty for whole texts. Change it whenever the same text, no query, is read in another way."""
+    """Empty for whole texts. Change it whenever the same text is read in another way."""
     given: Callable[[str], str]
     """Returns what the model reads of a text."""
-    asked: Callable[[str], str]
-    """Returns what it reads of a query. A change of this makes no vector of a text anew."""
     chars_per_token: float
     """Characters of the whole text for each token of the default model's tokenizer."""
     gist: Callable[[str], str] = _no_gist
@@ -61,10 +52,10 @@ class Wording:
 
 
 # Measured: 3.4 in our own sources, 3.55 in the sources of transformers, 3.6 in our documents.
-WHOLE = Wording("", str, str, 3.5)
+WHOLE = Wording("", str, 3.5)
 # Measured: 4.8 to 6.7 in seven packages of five languages.
-WORDS = Wording("words only", scripts.words_of, scripts.words_of, 5.4)
-WORDS_AND_GIST = replace(WORDS, name="words and gist", gist=gist.gist_of, asked=_described)
+WORDS = Wording("words only", scripts.words_of, 5.4)
+WORDS_AND_GIST = replace(WORDS, name="words and gist", gist=gist.gist_of)
 
 
 class Reading:
@@ -75,8 +66,7 @@ class Reading:
         self._count = len(texts)
         gists = {} if are_queries else dict(enumerate(map(wording.gist, texts)))
         self._gists = {row: words for row, words in gists.items() if words}
-        read = wording.asked if are_queries else wording.given
-        self.given = [*map(read, texts), *self._gists.values()]
+        self.given = [*map(wording.given, texts), *self._gists.values()]
         """What to give the model."""
 
     def vectors(self, made: Vectors) -> Vectors:

@@ -148,15 +148,9 @@ def test_other_wordings_have_no_gist(wording):
     assert (reading.vectors(np.array([unit(3, 4)])) == [unit(3, 4)]).all()
 
 
-def test_a_query_has_no_gist_and_is_read_as_what_code_is_for():
-    reading = Reading(WORDS_AND_GIST, ["how are paths (globs) matched?"], are_queries=True)
-    assert reading.given == ["function that does how are paths globs matched "]
-
-
-@pytest.mark.parametrize("wording", [WHOLE, WORDS])
-def test_in_other_wordings_a_query_is_read_as_a_text(wording):
-    reading = Reading(wording, [PYTHON], are_queries=True)
-    assert reading.given == [wording.given(PYTHON)]
+def test_a_query_has_no_gist():
+    reading = Reading(WORDS_AND_GIST, [PYTHON], are_queries=True)
+    assert reading.given == [WORDS.given(PYTHON)]
 
 
 def test_of_no_texts_there_are_no_vectors():
