@@ -52,6 +52,7 @@ _REMEDIES = {
 _OTHERWISE = "`vector-index-mcp doctor` examines the machine"
 # From the dynamic loader, if a library does not fit into memory.
 _SIGNS_OF_MEMORY = ("cannot allocate memory", "failed to map")
+_SIGN_OF_DESCRIPTORS = "too many open files"  # likewise, if there is no descriptor for a library
 _SIGN_OF_THREADS = "can't start new thread"  # from Python, which does not say what is missing
 _THREADS = (
     f"there is not enough memory, or there are too many processes ({_SIGN_OF_THREADS}); end other "
@@ -269,5 +270,6 @@ def sentence(error: BaseException) -> str:
         what = f"{error.filename}: " if error.filename else ""
         return f"{what}{error.strerror}; {_REMEDIES.get(error.errno or 0, _OTHERWISE)}"
     if isinstance(error, SYSTEM_ERRORS):
-        return f"{type(error).__name__}: {words}; {_OTHERWISE}"
+        remedy = _DESCRIPTORS if _SIGN_OF_DESCRIPTORS in words.lower() else _OTHERWISE
+        return f"{type(error).__name__}: {words}; {remedy}"
     return words
