@@ -39,6 +39,8 @@ def fastest(
 ) -> tuple[_Model, str]:
     """Return the model in its fastest precision that is still close to full precision.
 
+    Computes nothing if there is only one.
+
     Args:
         full: The model in full precision.
         reduced: The other precisions by name: their conditions, and what converts the model.
@@ -47,6 +49,8 @@ def fastest(
     Returns:
         The model, and the name of its precision.
     """
+    if not reduced:
+        return full, FULL
     least, expected = _timed(full, compute)
     full_seconds, best, name = least, full, FULL
     for other, (limits, make) in reduced.items():

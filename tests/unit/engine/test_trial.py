@@ -51,6 +51,12 @@ def test_the_fastest_that_is_near_is_taken(clock):
     assert chosen(full, half=(USUAL, clock.model(0.1, FAR))) == "float32"
 
 
+def test_one_alone_is_not_computed(clock):
+    start = clock.now
+    assert chosen(clock.model(1.0)) == "float32"
+    assert clock.now == start
+
+
 def test_each_later_one_has_to_be_faster_than_the_one_before(clock):
     full, half = clock.model(1.0), (USUAL, clock.model(0.5, NEARLY))
     assert chosen(full, half=half, eighth=(SURER, clock.model(0.3, NEARLY))) == "half"
