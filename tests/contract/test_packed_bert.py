@@ -1,5 +1,7 @@
 """What the worker computes without sentence-transformers is what that computes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tiny_models import LONG, TEXT
@@ -15,7 +17,7 @@ TEXTS = [
     "where is the configuration read? " * 60,
     "",
     "größenwahn naïve café 你好 🙂",
-    *("the retry delay doubles " * (n * 7 % 23) for n in range(0, 40, 2)),
+    *("the retry delay doubles " * (n * 7 % 23) for n in range(0, 40, 5)),
 ]
 
 
@@ -48,8 +50,9 @@ def test_it_computes_what_the_library_does(tiny_models, packed_bert):
     np.testing.assert_allclose(unit(packed.encode([TEXT, LONG])), tiny.documents, atol=2e-6)
 
 
-def test_each_of_many_texts_has_the_vector_that_it_has_alone(model, full):
+def test_each_of_many_texts_has_the_vector_that_it_has_alone(model, full, packed_bert, monkeypatch):
     """As `lean_query` computes it, which is compared with the library."""
+    monkeypatch.setattr(packed_bert, "_MOST_TOKENS", 200)
     one_by_one = lean_query.load(model)
     expected = np.stack([one_by_one.encode(text) for text in TEXTS])
     np.testing.assert_allclose(unit(full.encode(TEXTS)), expected, atol=5e-6)
@@ -72,3 +75,32 @@ def test_what_it_cannot_compute_is_left_to_the_library(model, packed_bert, monke
     assert worker._known(model) is not None
     monkeypatch.setattr(packed_bert, "load", lambda model: Broken())
     assert worker._known(model) is None
+
+
+@pytest.mark.parametrize("has_instructions", [False, True])
+def test_a_precision_without_instructions_is_not_even_tried(
+    tiny_models, packed_bert, monkeypatch, has_instructions
+):
+    tried = []
+    monkeypatch.setattr(worker, "_has_bfloat16", lambda: has_instructions)
+    monkeypatch.setattr(
+        packed_bert.PackedBert,
+        "in_precision",
+        lambda model, precision: tried.append(precision) or model,
+    )
+    encoder = worker.Encoder(find_model(str(tiny_models["bert"].folder)), "cpu")
+    assert tried == ["bfloat16"] * has_instructions
+    assert encoder.encode([TEXT]).shape == (1, 16)
+
+
+def test_a_library_that_does_not_tell_its_instructions_is_tried(monkeypatch):
+    import torch
+
+    assert worker._has_bfloat16() in {False, True}
+
+    def fails():
+        raise RuntimeError("built without oneDNN")
+
+    for unknown in (SimpleNamespace(), SimpleNamespace(_is_mkldnn_bf16_supported=fails)):
+        monkeypatch.setattr(torch, "ops", SimpleNamespace(mkldnn=unknown))
+        assert worker._has_bfloat16()

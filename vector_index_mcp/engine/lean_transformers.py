@@ -50,6 +50,11 @@ def standing_in(torch: Any) -> Iterator[None]:
             del sys.modules[name]
 
 
+def is_imported() -> bool:
+    """Return whether the library is imported already, with stand-ins or without."""
+    return _PACKAGES[-1] in sys.modules
+
+
 def forget() -> None:
     """Remove the imported modules, so that the next import loads everything."""
     for name in [name for name in sys.modules if name.partition(".")[0] in _PACKAGES]:

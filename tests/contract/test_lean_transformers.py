@@ -18,7 +18,7 @@ MODEL = "all-MiniLM-L6-v2"
 LEFT_OUT = ["scipy", "sklearn", "torch._dynamo", "torch.distributed.tensor"]
 BEGINNING = f"""
 import sys
-from vector_index_mcp.engine import lean_transformers, worker
+from vector_index_mcp.engine import lean_transformers, library
 from vector_index_mcp.engine.model import find_model
 
 def there():
@@ -33,11 +33,11 @@ def test_a_lean_model_embeds_as_a_whole_one_does_and_nobody_else_misses_anything
 import torch
 model = find_model("{MODEL}")
 with lean_transformers.standing_in(torch):
-    lean = worker._loaded(model, "cpu")
+    lean = library._sentence_transformer(model, "cpu")
 vectors = lean.encode(texts).tobytes()
 print(*there(), "-")
 lean_transformers.forget()
-assert vectors == worker._loaded(model, "cpu").encode(texts).tobytes()
+assert vectors == library._sentence_transformer(model, "cpu").encode(texts).tobytes()
 print(*there(), "-")
 
 from sklearn.metrics import pairwise_distances
@@ -53,8 +53,36 @@ assert torch._dynamo.config.cache_size_limit
 def test_a_model_that_needs_more_than_is_known_gets_everything():
     code = f"""
 lean_transformers._module = lambda *_, **__: None
-loaded = worker._by_library(find_model("{MODEL}"), "cpu")
+loaded = library.embedding_model(find_model("{MODEL}"), "cpu")
 print(*there())
 assert loaded.encode(texts).shape == (3, 384)
 """
     assert printed_by(BEGINNING + code) == LEFT_OUT
+
+
+def test_a_cross_encoder_judges_the_same_with_less(tiny_models):
+    folder = tiny_models["bert"].folder.with_name("judge")
+    code = f"""
+pairs = [("where are changes noticed?", text) for text in texts]
+model = find_model({str(folder)!r})
+scores = library.cross_encoder(model, "cpu").predict(pairs).tobytes()
+print(*there(), "-")
+lean_transformers.forget()
+assert scores == library._cross_encoder(model, "cpu").predict(pairs).tobytes()
+print(*there(), "-")
+"""
+    lean, whole = " ".join(printed_by(BEGINNING + code)).split("-")[:2]
+    assert lean.split() == []
+    assert {"scipy", "sklearn"} <= set(whole.split())
+
+
+def test_who_computes_with_the_library_is_not_disturbed(tiny_models):
+    folder = tiny_models["bert"].folder
+    code = f"""
+loaded = library.embedding_model(find_model({str(folder)!r}), "cpu")
+lean_transformers.standing_in = lambda _: sys.exit("a part is replaced under who uses it")
+library.cross_encoder(find_model({str(folder.with_name("judge"))!r}), "cpu").predict([("a", "b")])
+assert loaded.encode(texts).shape == (3, 16)
+print("done")
+"""
+    assert printed_by(BEGINNING + code) == ["done"]
