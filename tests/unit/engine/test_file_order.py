@@ -1,10 +1,18 @@
 """Which file comes first: small made projects in the shape of those where the order was wrong."""
 
+from dataclasses import replace
+
 import pytest
 from ranking import candidates, stored
 
 from vector_index_mcp.engine import file_order
-from vector_index_mcp.engine.file_order import BY_MEANING, BY_WORDS, FileEvidence, logit
+from vector_index_mcp.engine.file_order import (
+    BY_MEANING,
+    BY_SOME_MEANING,
+    BY_WORDS,
+    FileEvidence,
+    logit,
+)
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import found_for, rank
 
@@ -122,10 +130,10 @@ def test_each_weight_has_the_sign_that_its_meaning_demands():
     for weights in (BY_MEANING, BY_WORDS):
         assert weights.size < 0
         assert min(weights.score, weights.second, weights.coverage, weights.names) > 0
-    assert BY_MEANING.meaning > 0
+    assert BY_MEANING.meaning > BY_SOME_MEANING.meaning > 0
     assert BY_WORDS.meaning == 0
     assert logit(FileEvidence(1, 1, 1, 1, 1, 1), BY_MEANING) == pytest.approx(
-        4.28 + 1.81 + 0.36 + 1.52 + 1.98 - 0.52
+        4.28 + 1.2 + 1.2 + 1.52 + 1.98 - 0.52
     )
 
 
@@ -135,3 +143,26 @@ def test_without_vectors_other_weights_are_used(monkeypatch):
     order(WHERE, SUBJECT)
     order(WHERE, SUBJECT, {next(iter(SUBJECT)): 0.5})
     assert used == [BY_WORDS, BY_MEANING]
+
+
+def test_while_vectors_are_made_their_nearness_counts_less(monkeypatch):
+    used = []
+    monkeypatch.setattr(file_order, "logit", lambda _, weights: used.append(weights) or 0.0)
+    first, second = SUBJECT
+    order(WHERE, {first: 9.0, replace(second, has_vector=False): 7.0}, {first: 0.5})
+    assert used == [BY_SOME_MEANING]
+
+
+def test_the_nearest_chunk_shows_how_near_a_file_is():
+    lexical = {stored(name, n, text="differences"): 9.0 - n for name in "ab" for n in range(3)}
+    cosines = dict(zip(lexical, (0.5, 0.5, 0.5, 0.7, 0.1, 0.1), strict=True))
+    found = found_for(WHERE, candidates(lexical), candidates(cosines))
+    assert found.evidence()["b"].meaning > found.evidence()["a"].meaning
+
+
+def test_what_only_tells_of_code_is_not_nearer_than_the_code():
+    lexical = {stored("docs/view.md", text="differences", language="markdown"): 9.0}
+    lexical |= {stored("view.py", text="differences"): 9.0}
+    near = dict.fromkeys(lexical, 0.7)
+    found = found_for(WHERE, candidates(lexical), candidates(near)).evidence()
+    assert found["docs/view.md"].meaning == pytest.approx(0.4 * found["view.py"].meaning)
