@@ -389,6 +389,37 @@ def test_a_damaged_object_is_found_and_hinders_no_other_check(kept):
     assert failed.words.startswith("damaged: ")
 
 
+@pytest.mark.parametrize("times", [1, 2, 9])
+def test_packs_that_git_replaces_meanwhile_are_no_damage(kept, monkeypatch, times):
+    git(kept.home, "repack", "-a", "-d", "-q")
+    packs, aside = kept.home / ".git/objects/pack", kept.home.with_name("aside")
+    examined = []
+    run = kept.store.repository.run
+
+    def run_while_packing(*arguments, **options):
+        if arguments[0] != "fsck":
+            return run(*arguments, **options)
+        examined.append(arguments)
+        if len(examined) > times:
+            return run(*arguments, **options)
+        packs.rename(aside)
+        packs.mkdir()
+        result = run(*arguments, **options)
+        assert result.status
+        for file in aside.iterdir():
+            file.rename(packs / f"pack-{len(examined):040x}{file.suffix}")
+        aside.rmdir()
+        return result
+
+    monkeypatch.setattr(type(kept.store.repository), "run", staticmethod(run_while_packing))
+    found = {found.name: found for found in examining.examine(kept.store)}["history"]
+    if times < 3:
+        assert (found.verdict, len(examined)) == (OK, times + 1)
+    else:
+        assert (found.verdict, len(examined)) == (WARNING, 3)
+        assert "another git command is packing it" in found.words
+
+
 def test_a_repository_that_is_somewhere_else_is_found(kept):
     shutil.rmtree(kept.home / ".git")
     kept.put(".git", "gitdir: /elsewhere\n")

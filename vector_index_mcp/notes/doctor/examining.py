@@ -35,6 +35,7 @@ _OLDEST_GIT = (2, 36)
 """The first version that flushes a commit to the disk before it reports success."""
 _VERSION = re.compile(r"git version (\d{1,4})\.(\d{1,4})")
 _EXAMINING_SECONDS = 600.0  # for `git fsck`, which reads every object
+_ATTEMPTS = 3
 _OF_A_LACK = re.compile(r"notice: |broken link from |\s+to |missing (?:blob|tree) ")
 _LEFT_SECONDS = 60.0  # an older lock is taken for one that a killed process has left
 _RULE, _ENDS = "---", frozenset({"---", "..."})
@@ -274,7 +275,10 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
         remedy = "nothing: the first change creates the repository"
         return "", [_warned("there is no history yet", remedy)]
     store.repository.prepare()
-    result = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
+    result = _checked(store)
+    if result is None:
+        words = "another git command is packing it, so it cannot be examined now"
+        return "", [_warned(words, "examine it again when that command has ended")]
     if result.status and _is_of_partial_clone(store, result):
         words, remedy = split_remedy(store.repository.lack)
         return "", [_warned(f"{words}: earlier states are not all known here", remedy)]
@@ -286,6 +290,24 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
         return "", [_failed(f"damaged: {_first_line(result)}", remedy)]
     count = len(entries(store, head_of(store)))
     return f"sound, {count} commits", []
+
+
+def _checked(store: Store) -> GitResult | None:
+    """Return what git thinks of every object; None if packs were replaced at every attempt.
+
+    A pack that another command removes meanwhile looks damaged. People's git may pack at any time:
+    after a fetch or a commit, it does so in the background.
+    """
+    for _ in range(_ATTEMPTS):
+        before = _packs(store)
+        result = store.repository.run("fsck", "--full", "--no-dangling", seconds=_EXAMINING_SECONDS)
+        if not result.status or _packs(store) == before:
+            return result
+    return None
+
+
+def _packs(store: Store) -> list[str]:
+    return [name for name, _ in store.disk.entries(f"{GIT}/objects/pack")]
 
 
 def _is_of_partial_clone(store: Store, result: GitResult) -> bool:
