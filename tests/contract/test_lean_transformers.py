@@ -86,3 +86,27 @@ assert loaded.encode(texts).shape == (3, 16)
 print("done")
 """
     assert printed_by(BEGINNING + code) == ["done"]
+
+
+def test_torch_lacks_kernels_without_data_until_the_library_is_loaded(tiny_models):
+    folder = tiny_models["bert"].folder
+    code = f"""
+from vector_index_mcp.engine import lean_torch
+torch = lean_torch.imported()
+assert lean_torch.imported() is torch
+
+def has_kernel():
+    matrix = torch.empty(1, 1, 3, 3, device="meta")
+    try:
+        return bool(torch.nn.functional.scaled_dot_product_attention(matrix, matrix, matrix).shape)
+    except NotImplementedError:
+        return False
+
+print(has_kernel())
+worker.Encoder(find_model("{MODEL}"), "cpu").encode(texts)
+print(has_kernel())
+library.embedding_model(find_model({str(folder)!r}), "cpu")
+print(has_kernel())
+"""
+    beginning = BEGINNING.replace("import lean_transformers, library", "import library, worker")
+    assert printed_by(beginning + code) == ["False", "False", "True"]

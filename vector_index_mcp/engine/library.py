@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from vector_index_mcp.engine import lean_transformers
+from vector_index_mcp.engine import lean_torch, lean_transformers
 from vector_index_mcp.engine.model import Model
 from vector_index_mcp.engine.model_folder import prompts_of
 from vector_index_mcp.engine.types import Vectors
@@ -64,6 +64,7 @@ def _loaded(load: Callable[[], Any]) -> Any:
     """Return what `load` loads with a slimmed library; if that fails, with the whole library."""
     import torch
 
+    lean_torch.complete()
     if lean_transformers.is_imported():
         return load()  # another thread may be computing with it
     try:

@@ -34,7 +34,7 @@ from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from vector_index_mcp.engine import library
+from vector_index_mcp.engine import lean_torch, library
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.model import Model, find_model
 from vector_index_mcp.engine.trial import Reduced, fastest
@@ -91,8 +91,7 @@ class Encoder:
 
     def __init__(self, model: Model, device: str) -> None:
         # This import takes seconds and 200 MB; it is why this process exists.
-        import torch
-
+        torch = lean_torch.imported()
         torch.set_num_threads(min(_MOST_THREADS, torch.get_num_threads()))
         known = _known(model) if device == "cpu" else None
         loaded = known or library.embedding_model(model, device)
