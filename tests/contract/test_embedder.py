@@ -34,7 +34,7 @@ worker_embedder = partial(
 
 MODEL = "all-MiniLM-L6-v2"
 LONG = "where is the configuration of the server read and checked? " * 30
-MOST_GROWTH_BYTES = 60_000_000
+MOST_GROWTH_BYTES = 30_000_000  # 60 MB if freed memory is kept
 # Imported by every interpreter that has it on its path: writes to the standard output whenever a
 # model library is imported, as some of them do.
 CHATTER = """
@@ -314,7 +314,7 @@ async def test_batches_of_all_shapes_do_not_let_the_worker_grow():
         await embedder.embed([LONG])
         worker = psutil.Process(embedder.pid)
         before = worker.memory_info().rss
-        for count in range(1, 33):  # about as much to compute each time, see `batches`
+        for count in range(1, 33, 3):  # about as much to compute each time, see `batches`
             await embedder.embed([" ".join(words[: 1_300 // count])] * count)
         await eventually(lambda: worker.memory_info().rss - before <= MOST_GROWTH_BYTES)
 
