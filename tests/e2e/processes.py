@@ -42,7 +42,7 @@ COMMAND = (sys.executable, "-m", "vector_index_mcp")
 SEARCH = ("search", "--no-service")
 """Of a test that is not about services: what it finds does not depend on one."""
 CHANGE_SECONDS = 25.0  # for a change on disk to be searchable; less than between two sweeps
-ANSWER_SECONDS = 60.0  # for the process to start and answer, on a machine that does much else
+ANSWER_SECONDS = 120.0  # for the process to start and answer, on a machine that does much else
 MODEL_SECONDS = 100.0  # for the model to be loaded as well
 NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}
 """Settings with which the program searches by words only, and says so."""
