@@ -21,6 +21,7 @@ MOST_LINES_OF_A_FUNCTION = 60
 STANDS_ON = {
     "errors": set(),
     "checks": set(),
+    "counts": set(),
     "protocol": set(),
     "foreign": set(),
     "origins": set(),
@@ -28,7 +29,7 @@ STANDS_ON = {
     "settings": {"editors", "errors"},
     "processes": {"errors"},
     "objects": {"processes"},
-    "engine": {"objects"},
+    "engine": {"counts", "objects"},
     "files": {"errors"},
     "indexing": {"engine", "files"},
     "codebase": {"foreign", "indexing", "protocol"},
@@ -82,7 +83,7 @@ MUST_NOT_IMPORT = {
     "engine/chunk/cut.py": {"engine.chunk.syntax"},
     "engine/rank.py": {"engine.store"},
 }
-MOST_LOOSE_MODULES = 10
+MOST_LOOSE_MODULES = 11
 # Third-party modules, and what of the standard library deserves it, that have one home each.
 HOMES = {
     "lancedb": {"engine/store/"},

@@ -184,7 +184,7 @@ async def test_without_a_cross_encoder_nothing_is_judged(worker, tmp_path):
     with pytest.raises(EmbeddingError, match="no cross-encoder is configured"):
         await worker.scores("cats", ["a cat"])
     async with worker_embedder(MODEL, reranker_name=str(tmp_path / "none")).running() as embedder:
-        with pytest.raises(EmbeddingError, match="1 texts could not be ranked.*does not exist"):
+        with pytest.raises(EmbeddingError, match="1 text could not be ranked.*does not exist"):
             await embedder.scores("cats", ["a cat"])
         assert (await embedder.embed(["a cat"])).shape == (1, 384)
 
@@ -272,7 +272,7 @@ async def test_a_caller_that_gives_up_disturbs_nobody(worker):
 @needs_model
 async def test_texts_that_cannot_be_embedded_cost_no_worker(worker):
     pid = worker.pid
-    with pytest.raises(EmbeddingError, match="1 texts could not be embedded"):
+    with pytest.raises(EmbeddingError, match="1 text could not be embedded"):
         await worker.embed(["half a pair \ud800"])
     assert (await worker.embed(["whole"])).shape == (1, 384)
     assert worker.pid == pid

@@ -92,7 +92,7 @@ def test_the_command_lists_what_can_be_served_and_what_cannot():
         write(root / "bad/manifest.json", b"nope")
         found = listed()
         assert found.returncode == 1
-        assert found.stdout.startswith("good  1 texts  sentence-transformers/all-MiniLM-L6-v2")
+        assert found.stdout.startswith("good  1 text  sentence-transformers/all-MiniLM-L6-v2")
         assert f"{root}/bad/manifest.json: the manifest is no JSON" in found.stdout
         told = json.loads(listed(str(root), "--json").stdout)
         assert [each["id"] for each in told["datasets"]] == ["good"]

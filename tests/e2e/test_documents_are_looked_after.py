@@ -40,7 +40,7 @@ def test_the_doctor_examines_what_is_indexed_and_names_our_commands(qmd):
     found = checks(qmd)
     assert {check["verdict"] for check in found.values()} == {"ok"}
     assert found["collections"]["words"] == "2, all there"
-    assert found["index"]["words"].startswith("2 chunks of 2 files, 2 vectors, 1 files skipped")
+    assert found["index"]["words"].startswith("2 chunks of 2 files, 2 vectors, 1 file skipped")
     assert "with the index opened for it" in found["first answer"]["words"]
     assert str(qmd.place.folder / "index.lancedb") in found["index folder"]["words"]
 
@@ -48,7 +48,7 @@ def test_the_doctor_examines_what_is_indexed_and_names_our_commands(qmd):
 def test_the_doctor_asks_a_running_service(qmd):
     with qmd.served():
         found = checks(qmd)
-        assert "1 clients" in found["service"]["words"]
+        assert "1 client," in found["service"]["words"]
         assert "of the service" in found["first answer"]["words"]
 
 

@@ -40,7 +40,7 @@ def test_what_one_machine_shares_another_does_not_embed(machine):
     }
     found = checks["team's vectors"]
     assert found["verdict"] == "ok"
-    assert found["words"].endswith("1 packs of vectors of this model")
+    assert found["words"].endswith("1 pack of vectors of this model")
     kept = [*(laptop.project.parent).rglob("*.pack")]
     assert len(kept) == 1
 

@@ -70,7 +70,7 @@ def with_store(case, change):
 def test_a_sound_index_is_told_by_its_counts(indexed):
     finding = index(indexed)
     assert finding.verdict is Verdict.OK
-    assert finding.words.startswith("2 chunks of 2 files, 2 vectors, 1 files skipped, 0 failed, ")
+    assert finding.words.startswith("2 chunks of 2 files, 2 vectors, 1 file skipped, 0 failed, ")
 
 
 def test_nothing_is_written(indexed):
@@ -123,7 +123,7 @@ def test_rows_that_are_not_as_recorded_are_told_by_their_file(indexed):
     with_store(indexed, half)
     finding = index(indexed)
     assert finding.verdict is Verdict.FAILED
-    assert "1 files have other rows than recorded: a.py" in finding.words
+    assert "1 file has other rows than recorded: a.py" in finding.words
     assert str(indexed.subject.project) in finding.remedy
 
 

@@ -160,7 +160,7 @@ async def test_what_a_job_has_shared_is_not_embedded_again(tmp_path, uri):
 
     assert len(embedder.texts) < FILES / 4
     assert f"{uri}: 3" in status.model.team_vectors
-    assert "vectors used of 1 packs (3 requests" in status.model.team_vectors
+    assert "vectors used of 1 pack (3 requests" in status.model.team_vectors
     assert "team's vectors:" in text.of_status(status)
     mine, own = await vectors_in(laptop), await own_vectors(tmp_path)
     assert mine.keys() == own.keys()

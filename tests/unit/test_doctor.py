@@ -409,7 +409,7 @@ def test_without_a_store_there_is_nothing_to_say_of_it(case):
 def test_packs_of_the_model_are_counted(tmp_path):
     digest = WORDS_AND_GIST.identity(find_model("all-MiniLM-L6-v2").identity).digest
     finding = team.vectors(a_store(tmp_path, digest))
-    assert (finding.verdict, finding.words.endswith("1 packs of vectors of this model")) == (
+    assert (finding.verdict, finding.words.endswith("1 pack of vectors of this model")) == (
         OK,
         True,
     )
@@ -418,7 +418,7 @@ def test_packs_of_the_model_are_counted(tmp_path):
 def test_packs_of_other_models_alone_are_of_no_use(tmp_path):
     finding = team.vectors(a_store(tmp_path, "cd" * 32))
     assert finding.verdict is WARNING
-    assert "none of them of this model" in finding.words
+    assert "none of this model" in finding.words
 
 
 def test_a_store_that_does_not_answer_is_a_warning(tmp_path, monkeypatch):
@@ -442,7 +442,7 @@ def test_a_drive_that_hangs_is_a_warning_soon(tmp_path, drive, monkeypatch):
 
 
 def test_a_store_that_has_lied_is_a_warning(tmp_path, monkeypatch):
-    said = "/team: 3 vectors used of 1 packs; switched off: the pack x has others; delete it there"
+    said = "/team: 3 vectors used of 1 pack; switched off: the pack x has others; delete it there"
     monkeypatch.setattr(Project, "team_vectors", lambda _: said)
     finding = team.vectors(a_store(tmp_path, "cd" * 32))
     assert (finding.verdict, finding.remedy) == (WARNING, "delete it there")
@@ -490,6 +490,18 @@ def test_what_is_found_can_be_read_by_programs(case, capsys):
             {"name": "b", "verdict": "FAILED", "words": "bad", "remedy": "do", "details": []},
         ],
     }
+
+
+def test_the_last_line_counts_what_was_found(case, capsys):
+    fine = ("a", lambda _: ok("fine"), 5.0)
+    poor = [(name, lambda _: warning("poor", "do"), 5.0) for name in "bc"]
+    told = [last_line(case, capsys, [fine, *poor[:n]]) for n in (0, 1, 2)]
+    assert told == ["1 check: 1 ok", "2 checks: 1 ok, 1 warning", "3 checks: 1 ok, 2 warnings"]
+
+
+def last_line(case, capsys, checks):
+    examine.run(case.subject, case.settings, None, as_json=False, checks=checks)
+    return capsys.readouterr().out.splitlines()[-1]
 
 
 def test_git_is_not_needed(case, monkeypatch):

@@ -11,6 +11,7 @@ from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import Problem, SettingsError, StoreError
 from vector_index_mcp.indexing import following
@@ -124,9 +125,10 @@ async def share(project: Path, settings: Settings) -> int:
         async with codebase.index.reading() as (index, _):
             given = await share_vectors(index, place)
     write(
-        f"{given.written:,} vectors written to {place.uri}, in {given.packs} packs "
-        f"({given.bytes_written / 1e6:,.1f} MB, {given.requests} requests); {given.known:,} were "
-        "there already"
+        f"{counted(given.written, 'vector')} written to {place.uri}, in "
+        f"{counted(given.packs, 'pack')} ({given.bytes_written / 1e6:,.1f} MB, "
+        f"{counted(given.requests, 'request')}); {given.known:,} "
+        f"{'was' if given.known == 1 else 'were'} there already"
     )
     return 0
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vector_index_mcp.console.terminal import prepared, write
+from vector_index_mcp.counts import counted
 from vector_index_mcp.doctor import index, machine, model, places, team
 from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
 from vector_index_mcp.doctor.subject import Documents, Subject
@@ -106,9 +107,13 @@ def run(
         listed = [{"name": name, **asdict(finding)} for name, finding in found.items()]
         write(json.dumps({"ok": Verdict.FAILED not in verdicts, "checks": listed}, indent=2))
     else:
-        counts = [f"{n} {verdict}" for verdict in Verdict if (n := verdicts.count(verdict))]
-        write(f"{len(found)} checks: {', '.join(counts)}")
+        counts = [_told(verdict, n) for verdict in Verdict if (n := verdicts.count(verdict))]
+        write(f"{counted(len(found), 'check')}: {', '.join(counts)}")
     return 1 if Verdict.FAILED in verdicts else 0
+
+
+def _told(verdict: Verdict, number: int) -> str:
+    return counted(number, verdict) if verdict is Verdict.WARNING else f"{number} {verdict}"
 
 
 def findings(case: Case, checks: Checks) -> Iterator[tuple[str, Finding]]:

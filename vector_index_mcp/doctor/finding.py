@@ -73,8 +73,3 @@ def failed_by(error: VectorIndexError, remedies: Remedies) -> Finding:
     """The finding for an error of ours, whose message says what is wrong and what to do."""
     words, remedy = remedies.split(remedies.message(error))
     return failed(words, remedy or f"look at {remedies.log}")
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: "1 folder", "2 folders"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

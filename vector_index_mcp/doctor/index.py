@@ -17,6 +17,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.counts import counted
 from vector_index_mcp.doctor.finding import (
     Case,
     Finding,
@@ -95,7 +96,8 @@ def service(case: Case) -> Finding:
             f"{words}; it was started with another value of {', '.join(others)}",
             f"{subject.stop}, if what is given here is right; the next use starts one with its own",
         )
-    return ok(f"{words}, {answer['clients']} clients, answers in {took * 1000:.0f} ms")
+    clients = counted(answer["clients"], "client")
+    return ok(f"{words}, {clients}, answers in {took * 1000:.0f} ms")
 
 
 def _other_settings(case: Case, stamps: Any) -> list[str]:
@@ -208,14 +210,16 @@ async def _ledger(opened: "Index") -> Ledger:
 def _judged(ledger: Ledger, size: int | None, build: str) -> Finding:
     vectors = ledger.chunk_count - ledger.unembedded_count
     words = (
-        f"{ledger.chunk_count:,} chunks of {ledger.count(INDEXED):,} files, {vectors:,} vectors, "
-        f"{ledger.count(SKIPPED):,} files skipped, {ledger.count(FAILED):,} failed"
+        f"{counted(ledger.chunk_count, 'chunk')} of {counted(ledger.count(INDEXED), 'file')}, "
+        f"{counted(vectors, 'vector')}, {counted(ledger.count(SKIPPED), 'file')} skipped, "
+        f"{ledger.count(FAILED):,} failed"
     )
     if size is not None:
         words += f", {size / 1e6:,.1f} MB"
     if wrong := ledger.distrusted:
+        have = f"{counted(len(wrong), 'file')} {'has' if len(wrong) == 1 else 'have'}"
         return failed(
-            f"{words}; {len(wrong):,} files have other rows than recorded: {', '.join(wrong[:3])}",
+            f"{words}; {have} other rows than recorded: {', '.join(wrong[:3])}",
             f"{build} reads them again",
         )
     return ok(words)

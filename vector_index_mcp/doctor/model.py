@@ -13,7 +13,8 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.doctor.finding import Case, Finding, counted, failed, failed_by, ok, warning
+from vector_index_mcp.counts import counted
+from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import find_model, model_on_this_machine

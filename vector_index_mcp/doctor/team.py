@@ -4,6 +4,7 @@ from collections import Counter
 
 import anyio
 
+from vector_index_mcp.counts import counted
 from vector_index_mcp.doctor.finding import Case, Finding, ok, warning
 from vector_index_mcp.engine.model import model_on_this_machine
 from vector_index_mcp.engine.wording import of_code
@@ -40,10 +41,10 @@ def vectors(case: Case) -> Finding:
     packs, details = sum(count.values()), [f"the service: {report}"] if report else []
     digest = _digest_of(case.settings)
     if digest and packs and not count[digest]:
-        words = f"{uri}: {packs} packs of vectors, none of them of this model"
+        words = f"{uri}: {counted(packs, 'pack')} of vectors, none of this model"
         return warning(words, "set VECTOR_INDEX_EMBEDDING_MODEL to the team's, or share yours")
-    ours = f"{count[digest]} packs of vectors of this model" if digest else f"{packs} packs"
-    return ok(f"{uri}: {ours}", *details)
+    ours = counted(count[digest] if digest else packs, "pack")
+    return ok(f"{uri}: {ours}{' of vectors of this model' if digest else ''}", *details)
 
 
 async def _count(uri: str) -> Counter[str]:

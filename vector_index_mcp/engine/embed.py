@@ -21,6 +21,7 @@ import anyio.to_thread
 import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.embedder import EmbedderState
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.queries import Queries
@@ -213,14 +214,14 @@ class WorkerEmbedder:
             raise EmbeddingError("no cross-encoder is configured")
         limit = {} if seconds is None else {"seconds": seconds}
         request = {"urgent": True, "texts": list(texts), "query": query, **limit}
-        found = await self._answer_to(request, f"{len(texts)} texts could not be ranked")
+        found = await self._answer_to(request, f"{counted(len(texts), 'text')} could not be ranked")
         return [float(score) for score in found[:, 0]]
 
     async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""
         reading = Reading(self._wording, texts, are_queries=urgent)
         request = {"urgent": urgent, "texts": reading.given}
-        failure = f"{len(texts)} texts could not be embedded"
+        failure = f"{counted(len(texts), 'text')} could not be embedded"
         return reading.vectors(await self._answer_to(request, failure))
 
     async def _answer_to(

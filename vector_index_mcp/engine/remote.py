@@ -15,6 +15,7 @@ import anyio.abc
 import anyio.to_thread
 import numpy as np
 
+from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder, EmbedderState
 from vector_index_mcp.engine.judging_apart import JudgedApart
@@ -247,7 +248,8 @@ class ServerEmbedder(JudgedApart):
             if self._model.identity != identity:
                 return np.empty((0, 0), dtype="<f4")
             words = f"the server at {self._server.host} {error}"
-            raise EmbeddingError(f"{len(texts)} texts could not be embedded: {words}") from None
+            failure = f"{counted(len(texts), 'text')} could not be embedded"
+            raise EmbeddingError(f"{failure}: {words}") from None
 
     async def _is_well(self) -> bool:
         """Return whether the server embeds the probe alone; then the other texts are at fault."""

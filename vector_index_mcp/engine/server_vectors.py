@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import ServerError
 
@@ -61,9 +62,9 @@ def vectors_in(answer: Any, count: int) -> Vectors:
         raw = [_numbers(found[place]) for place in range(count)]
         total = len(answer["data"])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, binascii.Error):
-        raise ServerError(f"answers without the vectors of {count} texts") from None
+        raise ServerError(f"answers without the vectors of {counted(count, 'text')}") from None
     if total != count:
-        raise ServerError(f"answers with {total} vectors for {count} texts")
+        raise ServerError(f"answers with {counted(total, 'vector')} for {counted(count, 'text')}")
     lengths = {len(each) for each in raw}
     if len(lengths) != 1 or not 0 < max(lengths) <= _LONGEST_VECTOR:
         raise ServerError("answers with vectors of different or impossible lengths")

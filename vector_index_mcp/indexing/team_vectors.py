@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, StorageError
@@ -98,8 +99,9 @@ class TeamVectors:
         packs = self._packs
         if packs is None:
             return "not asked yet"
-        read = f"{sum(self._used.values()):,} vectors used of {len(self._used)} packs"
-        return f"{read} ({packs.requests:,} requests, {packs.bytes_read / 1e6:,.1f} MB)"
+        used = counted(sum(self._used.values()), "vector")
+        read = f"{used} used of {counted(len(self._used), 'pack')}"
+        return f"{read} ({counted(packs.requests, 'request')}, {packs.bytes_read / 1e6:,.1f} MB)"
 
     def want(self, model: ModelIdentity, texts: Mapping[str, str]) -> None:
         """Have the task look for vectors of `texts`. Returns at once.

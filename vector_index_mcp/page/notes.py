@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
+from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.errors import (
     SYSTEM_ERRORS,
@@ -177,7 +178,9 @@ def _searched(answer: Mapping[str, Any], query: str, project: str) -> dict[str, 
     if lack := answer.get("by_words_alone"):
         notes.append(f"Found by words alone: {lack}")
     if skipped:
-        notes.append(f"{len(skipped)} documents could not be read; the first: {skipped[0]}")
+        notes.append(
+            f"{counted(len(skipped), 'document')} could not be read; the first: {skipped[0]}"
+        )
     return {
         "total": answer["total_documents"],
         "note": cut("; ".join(filter(None, notes)), 2 * _SNIPPET_CHARS),

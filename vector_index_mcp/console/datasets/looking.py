@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, resolved
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.counts import counted
 from vector_index_mcp.datasets import keeping, manifest, registry
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.refusal import BadDatasetError
@@ -68,8 +69,8 @@ def _list(line: argparse.Namespace, settings: "Settings") -> int:
         write(visible(f"There is no {'dataset in' if root.is_dir() else 'folder'} {root}"))
         write(_HOW_TO_GET_ONE, sys.stderr)
     for dataset in ready:
-        count, model = dataset.facts.count, dataset.model
-        write(visible(f"{dataset.manifest.id}  {count} texts  {model}  {dataset.manifest.name}"))
+        texts, model = counted(dataset.facts.count, "text"), dataset.model
+        write(visible(f"{dataset.manifest.id}  {texts}  {model}  {dataset.manifest.name}"))
     for each in errors:
         write(f"{visible(str(each.path))}: {visible(each.error, keep=chr(10))}")
     return 1 if errors else 0
@@ -139,7 +140,7 @@ def _check(line: argparse.Namespace, settings: "Settings") -> int:
     for problem in problems:
         write(f"{line.dataset_id}: {visible(problem, keep=chr(10))}")
     if not problems:
-        size = f"{facts['texts']:,} texts, {facts['dimensions']} dimensions"
+        size = f"{counted(facts['texts'], 'text')}, {counted(facts['dimensions'], 'dimension')}"
         write(visible(f"{line.dataset_id}: can be served ({size}, {facts['model']})"))
     return 1 if problems else 0
 

@@ -13,6 +13,7 @@ from vector_index_mcp.console import progress
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.datasets.arguments import resolved
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.counts import counted
 from vector_index_mcp.datasets import making, workshop
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.datasets.workshop import Order
@@ -65,7 +66,8 @@ def export(line: argparse.Namespace, settings: "Settings") -> int:
 
 def _print(made: Made) -> int:
     if made.left_out:
-        write(f"{made.left_out} chunks have no vector and are left out", sys.stderr)
+        have = "has no vector and is" if made.left_out == 1 else "have no vector and are"
+        write(f"{counted(made.left_out, 'chunk')} {have} left out", sys.stderr)
     write(json.dumps(making.facts_about(made), indent=2))
     return 0
 

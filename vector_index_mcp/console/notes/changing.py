@@ -15,6 +15,7 @@ from vector_index_mcp.console.notes import reports
 from vector_index_mcp.console.notes.desk import Desk
 from vector_index_mcp.console.notes.looking import Command, say, warn
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.counts import counted
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes import exchange, overview
@@ -101,7 +102,7 @@ def _export(line: argparse.Namespace, _: Desk, store: Store) -> int:
     project, folder = line.words[0], Path(line.words[1])
     found = exchange.exported(store, project)
     exchange.write(found.files, folder)
-    write(visible(f"Wrote {reports.counted(len(found.files), 'file')} into {folder}"))
+    write(visible(f"Wrote {counted(len(found.files), 'file')} into {folder}"))
     return _left_out(found.left_out)
 
 
@@ -120,8 +121,8 @@ def _import(line: argparse.Namespace, desk: Desk, store: Store) -> int:
         made = writer.tree.commit
     parts = ["the main text"] * (folder.main is not None)
     parts += [
-        reports.counted(len(folder.documents), "document"),
-        reports.counted(len(folder.lists), "to-do list"),
+        counted(len(folder.documents), "document"),
+        counted(len(folder.lists), "to-do list"),
     ]
     replacing = f", {replaced} of them in place of what was there" if replaced else ""
     write(

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from vector_index_mcp.console.colours import PLAIN, Colours
+from vector_index_mcp.counts import counted
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes.doctor.examining import Finding, Verdict
 from vector_index_mcp.notes.overview import Contents, Document, Row
@@ -36,11 +37,6 @@ def moment(seconds: int) -> str:
         return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError, OSError):
         return "-"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 file", "2 files"."""
-    return f"{number:,} {noun}{'s' if number != 1 else ''}"
 
 
 def _table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:
