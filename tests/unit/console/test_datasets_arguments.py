@@ -64,6 +64,16 @@ def test_what_the_original_did_not_know_is_refused(arguments):
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize(
+    "arguments", [["list", "--no-open"], ["pack", "a", "b", "c"], ["info", "a", "--yes"]]
+)
+def test_who_mistypes_an_option_gets_the_usage_of_the_command(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith(f"usage: vector-index-mcp datasets {arguments[0]} ")
+
+
 def test_a_person_who_gives_no_command_gets_the_usage(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", Input(True))
     assert not is_relay([])

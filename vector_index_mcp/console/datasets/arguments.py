@@ -47,10 +47,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
+    grammars: dict[str, argparse.ArgumentParser] = {}
+
     def add(name: str, words: str) -> argparse.ArgumentParser:
-        return commands.add_parser(
+        command = commands.add_parser(
             name, help=words, description=f"{words[0].upper()}{words[1:]}.", allow_abbrev=False
         )
+        grammars[name] = command
+        return command
 
     _add_looking(add)
     _add_keeping(add)
@@ -68,11 +72,14 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="the project's folder, the collection's name, or the name of the notes' project",
     )
     _add_about(export)
-    line = parser.parse_args(arguments)
+    line, extra = parser.parse_known_args(arguments)
+    grammar = grammars[line.command]
+    if extra:  # argparse would show the usage of all datasets' commands
+        grammar.error(f"unrecognized arguments: {' '.join(extra)}")
     if line.command == INDEX:
-        _settle_source(parser, line)
+        _settle_source(grammar, line)
     if line.command == CONSOLE:
-        _settle_port(parser, line)
+        _settle_port(grammar, line)
     return line
 
 
