@@ -18,12 +18,7 @@ from vector_index_mcp.console import log
 from vector_index_mcp.console.arguments import Run, parse
 from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.errors import (
-    ProjectError,
-    SettingsError,
-    VectorIndexError,
-    sentence,
-)
+from vector_index_mcp.errors import SettingsError, VectorIndexError, is_wrong_use, sentence
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.processes import streams
 
@@ -62,10 +57,8 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
         if parsed.speaks_mcp:
             _require_streams(closed)
         return run_command(parsed)
-    except (SettingsError, ProjectError) as error:
-        return _fail(parsed, str(error), 2)
     except VectorIndexError as error:
-        return _fail(parsed, REMEDIES.message(error), 1)
+        return _fail(parsed, REMEDIES.message(error), 2 if is_wrong_use(error) else 1)
     except KeyboardInterrupt:
         return 130  # a shell's status for a command ended by Ctrl+C
     except BrokenPipeError:

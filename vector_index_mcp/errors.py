@@ -241,6 +241,13 @@ def first_of(error: BaseException) -> BaseException:
     return error
 
 
+def is_wrong_use(error: BaseException) -> bool:
+    """Whether an argument or a setting is to blame: a command then ends with status 2, not 1."""
+    if isinstance(error, NoVectorsError):  # the same query finds something later
+        return False
+    return isinstance(error, (SettingsError, ProjectError, QueryError))
+
+
 def is_of_machine(error: BaseException) -> bool:
     """Whether the machine or one of its limits is to blame, and no bug of this program."""
     error = first_of(error)

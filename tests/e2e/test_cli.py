@@ -128,7 +128,7 @@ def test_a_sample_is_named_as_results_are_printed(indexed, here, project, place)
 def test_what_is_wrong_is_told_of_the_option_that_was_typed(indexed, arguments, told):
     for command in (SEARCH, ["search"]):
         refused = indexed.run(*command, *arguments, cwd=indexed.project)
-        assert refused.returncode != 0
+        assert refused.returncode == 2
         assert told in refused.stderr
         assert "similar_to" not in refused.stderr
     indexed.run("stop", cwd=indexed.project)
@@ -415,7 +415,7 @@ def test_search_is_limited_to_the_files_asked_for(indexed, option, expected):
 )
 def test_a_filter_that_means_nothing_is_refused_with_the_remedy(indexed, option, message):
     ran = indexed.run(*SEARCH, "project", "config", *option)
-    assert (ran.returncode, ran.stdout) == (1, "")
+    assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"vector-index-mcp: {message}")
 
 

@@ -8,13 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.console import log
-from vector_index_mcp.errors import (
-    SYSTEM_ERRORS,
-    ProjectError,
-    SettingsError,
-    VectorIndexError,
-    sentence,
-)
+from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, is_wrong_use, sentence
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.processes import streams
 from vector_index_mcp.sharing import place as of_worker
@@ -53,8 +47,7 @@ def run(tool_set: str, path: str, env_file: str | None) -> int:
         else:
             _host_service(tool_set, path, env_file, report)
     except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
-        is_wrong_use = isinstance(error, (SettingsError, ProjectError))
-        report(f"error {2 if is_wrong_use else 1}: {visible(sentence(error))}")
+        report(f"error {2 if is_wrong_use(error) else 1}: {visible(sentence(error))}")
         if not isinstance(error, VectorIndexError):
             _log.exception("an error ends the service")
         return 1

@@ -3,13 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp.background.greeting import WRONG_USE
-from vector_index_mcp.errors import (
-    SYSTEM_ERRORS,
-    ProjectError,
-    SettingsError,
-    VectorIndexError,
-    sentence,
-)
+from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, is_wrong_use, sentence
 from vector_index_mcp.serving.lazily import Lazily
 from vector_index_mcp.serving.sets import Service, ToolSet
 
@@ -36,9 +30,8 @@ async def answered(
         return {"error": f"the service of {tool_set.name} has no such call", "status": WRONG_USE}
     try:
         return {"result": await tool_set.answer(await service.get(), name, given, tell)}
-    except (SettingsError, ProjectError) as error:
-        return {"error": str(error), "status": WRONG_USE}
     except VectorIndexError as error:
-        return {"error": tool_set.remedies.message(error), "status": 1}
+        status = WRONG_USE if is_wrong_use(error) else 1
+        return {"error": tool_set.remedies.message(error), "status": status}
     except SYSTEM_ERRORS as error:
         return {"error": sentence(error), "status": 1}
