@@ -173,6 +173,15 @@ def test_what_cannot_be_made_is_told_as_json(arguments, words):
         )
 
 
+def test_a_folder_that_is_not_there_is_told():
+    with place_of({}) as place:
+        done = ran(place, "serve", "gone")
+        assert done.stderr.startswith(
+            f"vector-index-mcp: there is no folder {place.folder / 'gone'}; "
+        )
+        assert ran(place, "serve", str(place.folder)).stderr == ""
+
+
 def test_what_is_not_there_is_not_deleted():
     with place_of({}) as place:
         done = ran(place, "delete", "ghost", "--yes", status=2)

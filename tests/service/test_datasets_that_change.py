@@ -12,10 +12,11 @@ from fakes import FakeEmbedder
 from shelves import DIMENSION, MODEL, TEXTS, embedded, manifest, metadata, put, running, write
 from waiting import eventually
 
-from vector_index_mcp.datasets.arguments import asked
+from vector_index_mcp.datasets.arguments import EVERYTHING, asked
 from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.refusal import BadDatasetError, Code, Refusal
+from vector_index_mcp.datasets.tools import _list
 from vector_index_mcp.errors import StoreError
 
 pytestmark = pytest.mark.anyio
@@ -48,8 +49,16 @@ async def test_a_folder_that_is_not_there_holds_no_dataset(root):
     root.rmdir()
     async with running(root) as service:
         assert await service.listed() == ([], [])
+        told = f"the folder {root} does not exist; "
+        listed = await _list(service, with_errors=True)
+        assert listed["metadata"]["note"].startswith(told)
+        [note] = (await service.search(query(dataset=EVERYTHING))).notes
+        assert note.startswith(told)
+        assert service.state == "NO FOLDER"
         await put(root)
         await eventually(lambda: ids(service))
+        assert "note" not in (await _list(service, with_errors=True))["metadata"]
+        assert service.state == "READY"
         assert (await paths(service))[0] == "docs/errors.md"
 
 

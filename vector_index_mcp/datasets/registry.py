@@ -104,6 +104,8 @@ class Registry:
         """The parsed manifests by path, with the stamp of each file; None for a bad manifest."""
         self._replaced: list[Dataset] = []
         """Datasets that are no longer served, but may still be read by searches under way."""
+        self.has_folder = True
+        """Whether the last scan found the folder of all datasets."""
         self._before: set[_Found] | None = None
         """What the last scan found; None before the first."""
         self._wanted: dict[Path, _Found] = {}
@@ -242,6 +244,7 @@ class Registry:
 
     def _seen(self) -> list[_Found]:
         """Return all manifests, each with the stamp of its files."""
+        self.has_folder = self.root.is_dir()
         walk = finding.find(self.root)
         found = [_Found(path, self._stamp_of(path)) for path in walk.paths]
         self._described = {each.path: self._described[each.path] for each in found}

@@ -81,10 +81,22 @@ class Datasets:
 
     @property
     def state(self) -> str:
-        """What the service is doing: MAKING, LOADING or READY."""
+        """What the service is doing: MAKING, LOADING or READY; NO FOLDER while there is none."""
         if self.workshop.is_busy:
             return "MAKING"
+        if not self.registry.has_folder:
+            return "NO FOLDER"
         return "LOADING" if self.registry.is_loading else "READY"
+
+    @property
+    def lack(self) -> str:
+        """A sentence if there is no folder of datasets; otherwise empty."""
+        if self.registry.has_folder:
+            return ""
+        return (
+            f"the folder {self.registry.root} does not exist; datasets are served as soon as it is "
+            "there and holds some"
+        )
 
     async def listed(self) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
         """Return the datasets that are served, and why others are not."""
@@ -158,7 +170,7 @@ class Datasets:
             for dataset in chosen:
                 await used.enter_async_context(dataset.used())
             if not chosen:
-                return Found([], 0, ["there is no dataset to search"])
+                return Found([], 0, [self.lack or "there is no dataset to search"])
             meanings = await self._meanings(asked.query, chosen)
             able = []
             for dataset in chosen:

@@ -116,6 +116,7 @@ async def _list(datasets: "Datasets", *, with_errors: bool) -> Result:
             "totalDatasets": len(ready) + len(errors),
             "readyDatasets": len(ready),
             "errorDatasets": len(errors),
+            **({"note": datasets.lack} if datasets.lack else {}),
         },
     }
 

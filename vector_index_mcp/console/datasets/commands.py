@@ -1,6 +1,7 @@
 """Runs the commands of the datasets. Each imports only what it needs."""
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ from vector_index_mcp.console.datasets.arguments import (
     pass_on_log_level,
     resolved,
 )
+from vector_index_mcp.console.terminal import write
+from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import DATASETS
 
 if TYPE_CHECKING:
@@ -59,7 +62,11 @@ def run(
 
         return looking.COMMANDS[line.command](line, settings())
     pass_on_log_level(line)
-    endpoint = endpoint_of(DATASETS, resolved(line.folder))
+    folder = resolved(line.folder)
+    if not folder.is_dir():
+        told = f"there is no folder {folder}; datasets are served as soon as it holds some"
+        write(f"vector-index-mcp: {visible(told)}", sys.stderr)
+    endpoint = endpoint_of(DATASETS, folder)
     if line.command == UI:
         from vector_index_mcp.console import ui
 
