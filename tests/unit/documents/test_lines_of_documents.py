@@ -90,6 +90,12 @@ def test_what_is_too_large_is_told_with_how_to_get_it():
     )
 
 
+def test_a_size_below_a_kilobyte_is_not_nothing():
+    assert "(0.29KB)" in skipped("small.md", 300)
+    assert "(0.29KB > 0.098KB)" in skipped_on_terminal("small.md", 300, 100)
+    assert "(1KB > 0KB)" in skipped_on_terminal("small.md", 1_024, 0)
+
+
 def test_a_context_stands_in_a_comment_before_the_text():
     assert with_context("text", "Global ctx\n\nMore") == (
         "<!-- Context: Global ctx\n\nMore -->\n\ntext"
