@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -538,6 +539,36 @@ async def test_an_idle_worker_ends_and_comes_back_on_demand(embedding):
         found = await found_by_meaning(client, "parse_config")
         assert found["note"] is None
         assert len(embedding.workers()) == 1
+
+
+async def test_a_service_that_nobody_finds_any_more_serves_its_clients_and_ends(place):
+    async with place.relayed() as client:
+        await client.initialize()
+        await indexed(client)
+        old = place.service()
+        shutil.rmtree(place.runtime)
+        assert (await place.run(place.project)).returncode == 0
+        new = place.service()
+        assert new != old
+        assert await files_found(client, "parse_config") == ["load.py"]
+        assert not is_gone(old)
+        assert await client.leave() == 0
+        assert await have_ended(old)
+    assert place.service() == new
+
+
+async def test_a_service_that_ends_leaves_the_files_of_another_one_in_a_new_runtime_folder(place):
+    assert (await place.run(place.project)).returncode == 0
+    old = place.service()
+    old.suspend()  # or it could end before
+    place.runtime.rename(place.folder / "before")
+    assert (await place.run(place.project)).returncode == 0
+    new = place.service()
+    assert new != old
+    old.terminate()
+    old.resume()
+    assert await have_ended(old)
+    assert place.service() == new
 
 
 @pytest.mark.parametrize("is_connected", [True, False], ids=["with a client", "without"])

@@ -103,6 +103,22 @@ class Endpoint:
             part.unlink()
             raise
 
+    def is_lost(self, secret: str) -> bool:
+        """Return whether front ends find no more the service that wrote `secret` in the record.
+
+        The runtime folder may be deleted under a service, and another service be started in a new
+        one. What cannot be looked at for now is not lost.
+        """
+        if record := self.read_record():
+            return record.get("secret") != secret
+        try:
+            self.record.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            return False
+        return False
+
     @property
     def keeper(self) -> int | None:
         """The pid of a service that runs, whether it answers or not; None if none runs.

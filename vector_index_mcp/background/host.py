@@ -2,7 +2,8 @@
 
 It holds a lock that the system releases when it ends, and listens on a socket that only the user
 can reach. Every connection gets an MCP session of its own over the same service. The process ends
-when nobody has been connected for a while and no work is left.
+when nobody has been connected for a while and no work is left, or sooner if its files are gone and
+front ends no longer find it.
 """
 
 import contextlib
@@ -80,6 +81,8 @@ class Host:
     _secret: str = field(default_factory=new_secret)
     _started: float = field(default_factory=time.time)
     _last_seen: float = field(default_factory=time.monotonic)
+    _is_recorded: bool = False
+    """Whether the record is written, so that front ends can find this process."""
     _stopping: anyio.Event = field(default_factory=anyio.Event)
     _greetings: deque[anyio.CancelScope] = field(default_factory=deque)
     """The connections that have not sent their greeting yet, oldest first."""
@@ -107,7 +110,7 @@ class Host:
             reason = sentence(error)
             raise
         finally:
-            self.endpoint.forget(reason)
+            self._forget(reason)
             lock.release()
 
     async def _serve_all(
@@ -124,7 +127,7 @@ class Host:
             tasks.start_soon(self._stop_when_idle)
             await self._stopping.wait()
             _log.info("the service of %s ends", self.endpoint.place)
-            _end_at_the_latest_in(_SHUTDOWN_SECONDS, self.endpoint.forget)
+            _end_at_the_latest_in(_SHUTDOWN_SECONDS, self._forget)
             tasks.cancel_scope.cancel()
 
     async def _listen(self) -> anyio.abc.Listener[anyio.abc.SocketStream]:
@@ -148,7 +151,18 @@ class Host:
             listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
             record["port"] = listener.extra(anyio.abc.SocketAttribute.local_port)
             self.endpoint.write_record(record)
+        self._is_recorded = True
         return listener
+
+    @property
+    def _is_lost(self) -> bool:
+        """Whether new front ends cannot find this process, and start another service."""
+        return self._is_recorded and self.endpoint.is_lost(self._secret)
+
+    def _forget(self, reason: str = "") -> None:
+        """Remove this service's socket and record, but never those of another one."""
+        if not self._is_lost:
+            self.endpoint.forget(reason)
 
     async def _welcome_all(self, listener: anyio.abc.Listener[anyio.abc.SocketStream]) -> None:
         async with anyio.create_task_group() as connections:
@@ -278,6 +292,10 @@ class Host:
             if self.clients or self.viewers() or self.is_busy():
                 self._last_seen = time.monotonic()
             elif time.monotonic() - self._last_seen >= self.idle_seconds:
+                self._stopping.set()
+                return
+            elif self._is_lost:
+                _log.warning("the files of this service in %s are gone", self.endpoint.folder)
                 self._stopping.set()
                 return
 
