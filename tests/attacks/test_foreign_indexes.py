@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 from attacks.canaries import own_tables, state_of
 from fakes import FakeEmbedder
-from serving import call, codebase_of, contents, converged, found, serving, settled
+from serving import (
+    call,
+    codebase_of,
+    contents,
+    converged,
+    found,
+    serving,
+    settled,
+    status_of,
+)
 from waiting import eventually
 from writing import write
 
@@ -146,6 +155,29 @@ async def test_a_shipped_index_is_never_served(project, role):
             assert [hit.chunk.text for hit in answer.hits][:1] == [FILES["one.py"]]
             assert "left alone" in codebase.index.displaced
     assert state_of(project / ".lancedb") == before
+
+
+@pytest.mark.parametrize("is_link", [True, False], ids=["a link", "a shipped index"])
+async def test_once_what_bars_the_place_is_deleted_the_index_lies_there(project, tmp_path, is_link):
+    shipped = tmp_path / "elsewhere" if is_link else project / ".lancedb"
+    await lying_index(shipped, project)
+    if is_link:
+        (project / ".lancedb").symlink_to(shipped)
+    async with serving(codebase_of(project, FakeEmbedder())) as client:
+        await settled(client)
+        async with serving(codebase_of(project, FakeEmbedder())) as reader:
+            assert (await found(reader, "apple"))[0] == "one.py"
+            assert "left alone; delete it" in (await status_of(client))["index_problem"]
+            (project / ".lancedb").unlink() if is_link else shutil.rmtree(project / ".lancedb")
+
+            async def is_there():
+                status = await status_of(reader)
+                return status["index_problem"] is None and status["indexed_file_count"] == 2
+
+            await eventually(is_there)
+            assert (await status_of(client))["index_problem"] is None
+            assert (await found(reader, "apple"))[0] == "one.py"
+            assert (await found(client, "apple"))[0] == "one.py"
 
 
 async def test_a_mark_that_a_clone_brings_along_is_not_believed(project, tmp_path):

@@ -259,6 +259,16 @@ class Opener:
             raise foreign(self.substitute)
         return standing
 
+    def _is_free(self, configured: Path) -> bool:
+        """Whether nothing foreign lies any more at a configured place inside of the project."""
+        assert self._place.home is not None, "only an index inside of a project is displaced"
+        if is_led_through_link(self._place.home, configured) or not can_hold(str(configured)):
+            return False
+        try:
+            return self._records.standing(configured) is not Standing.FOREIGN
+        except OSError:
+            return False
+
     def _tidy(self) -> None:
         """Remove what earlier starts left: old records, and a substitute that is not needed now."""
         self._records.forget_unused()
@@ -350,6 +360,9 @@ class Opener:
                 f"the index's folder {self.uri} was removed, moved or replaced; it is looked for "
                 "again, and what is missing is built anew"
             )
+        # Readers look at the configured place first, so an index elsewhere is lost for them.
+        if self.displaced and self._is_free(Path(self._configured)):
+            raise LostIndexError(f"{self._configured} is free, so the index is built there")
 
     def _claimed(self) -> Claim:
         assert self._claim is not None, "opened without acquire"
