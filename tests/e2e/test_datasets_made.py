@@ -143,6 +143,7 @@ async def test_an_mcp_client_of_the_original_needs_no_other_arguments():
 
 def test_the_console_of_the_original_answers_over_http():
     with place_of({}) as place:
+        (place.folder / "elsewhere").mkdir()
         command = [*COMMAND, "datasets", "console"]
         variables = place.variables | {"MCPOWER_WEB_PORT": "0", "MCPOWER_DATASETS": "elsewhere"}
         with subprocess.Popen(
