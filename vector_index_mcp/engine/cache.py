@@ -157,6 +157,8 @@ def _insert(
     if used > max_bytes:
         (count,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
         dropped = 1 - (1 - _SHARE_DROPPED) * max_bytes / used
+        # Else what was used under a clock that was ahead would stay, and what is new would go.
+        connection.execute("UPDATE vectors SET used = ? WHERE used > ?", (today, today))
         connection.execute(
             "DELETE FROM vectors WHERE (model, chunk) IN "
             "(SELECT model, chunk FROM vectors ORDER BY used LIMIT ?)",

@@ -140,6 +140,20 @@ def test_the_longest_unused_vectors_are_dropped_first(tmp_path, opened):
     assert len(cache.get(model, map(key, range(1000, added + 1)))) == 1 + added - 1000
 
 
+def test_vectors_used_under_a_clock_that_was_ahead_are_dropped_in_their_turn(tmp_path, opened):
+    cache = opened(tmp_path, 400_000)
+    model = ModelIdentity("model", MODEL.digest, 384)
+    cache.put(model, vectors(range(2000), dimension=384))
+    ((left,),) = rows(tmp_path, "SELECT count(*) FROM vectors")
+    rows(tmp_path, "UPDATE vectors SET used = used + 3650")
+    cache.put(model, vectors(range(5000, 7000), dimension=384))  # the clock is right again
+    ((today,),) = rows(tmp_path, "SELECT DISTINCT used FROM vectors")
+    rows(tmp_path, "UPDATE vectors SET used = used - 1")
+    cache.put(model, vectors(range(9000, 9000 + left), dimension=384))
+    assert len(cache.get(model, map(key, range(9000, 9000 + left)))) > left / 2
+    assert rows(tmp_path, f"SELECT count(*) FROM vectors WHERE used > {today}") == [(0,)]
+
+
 def test_a_use_counts_as_of_its_day(tmp_path, opened):
     cache = opened(tmp_path)
     cache.put(MODEL, vectors("ab"))
