@@ -312,6 +312,14 @@ async def test_a_service_that_does_not_answer_is_listed_and_can_be_ended(place):
     assert (await place.run(place.project)).returncode == 0  # another one is started as ever
 
 
+async def test_a_clock_that_is_set_back_makes_no_uptime_negative(place):
+    assert (await place.run(place.project)).returncode == 0
+    set_back = "import time\nnow = time.time\ntime.time = lambda: now() - 86_400\n"
+    variables = with_import_hook(place.folder / "hook", set_back, place.variables)
+    _, line = (await place.run("ps", **variables)).stdout.splitlines()
+    assert re.search(rf" 0 s  {re.escape(str(place.project))}$", line), line
+
+
 async def test_a_search_does_without_a_service_that_does_not_answer(place):
     assert (await place.run(place.project)).returncode == 0
     service = place.service()

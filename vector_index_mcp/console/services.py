@@ -31,7 +31,7 @@ def ps() -> int:
     write(_COLUMNS.format("PID", "STATE", "CLIENTS", "MEMORY", "UPTIME", "PROJECT"))
     for row in rows:
         memory = f"{row['memory_bytes'] / 1e6:.0f} MB" if "memory_bytes" in row else "-"
-        uptime = _duration(time.time() - row["started"])
+        uptime = _duration(max(0.0, time.time() - row["started"]))  # the clock may be set back
         project = visible(row["project"])
         clients = row.get("clients", "-")
         write(_COLUMNS.format(row["pid"], row["state"], clients, memory, uptime, project))
