@@ -56,6 +56,18 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
     assert (await call(client, "search_index", query=query))["absent"] == [name]
 
 
+async def test_a_name_that_stands_nowhere_may_be_that_of_an_empty_file(project):
+    write(project, {"src/net/marker_file.zz": "", "src/marker_file.zz": "", "src/one_file.zz": ""})
+    async with serving(codebase_of(project, FakeEmbedder())) as client:
+        await settled(client)
+        told = await said(client, query="one_file.zz")
+        assert told.startswith("No searched file contains `one_file.zz`")
+        assert told.endswith("Note: 'src/one_file.zz' exists and is empty.")
+        told = await said(client, query="marker_file.zz")
+        assert told.endswith("'src/marker_file.zz', 'src/net/marker_file.zz' exist and are empty.")
+        assert "empty" not in await said(client, query="other_file.zz")
+
+
 async def test_a_project_without_any_indexed_file_is_no_miss(tmp_path):
     async with serving(codebase_of(tmp_path, FakeEmbedder())) as client:
         await settled(client)

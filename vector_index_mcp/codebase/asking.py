@@ -1,16 +1,19 @@
 """The answer of a search, and the note in it that says why something may be missing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
 from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.files.glob import shown
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.settled import note_settled
 from vector_index_mcp.indexing.state import State
+
+_MOST_EMPTY = 3  # empty files that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,24 @@ def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0, unjudged:
     if unjudged:
         sentences.append(f"Ranked without the cross-encoder: {unjudged}.")
     return " ".join(sentences)
+
+
+def empty_files(names: Sequence[str], ledger: Ledger) -> str:
+    """A sentence that names the empty files that are called like one of `names`, if there are any.
+
+    No file contains the name of an empty file, not even that one.
+    """
+    if not names:
+        return ""
+    wanted = {name.casefold() for name in names}
+    keys = ledger.keys()
+    called = (key for key in keys if key.rpartition("/")[2].casefold() in wanted)
+    empty = [key for key in called if (record := ledger.get(key)) and not record.stamp[0]]
+    if not empty:
+        return ""
+    more = f" and {len(empty) - _MOST_EMPTY} more" if len(empty) > _MOST_EMPTY else ""
+    exist = "exists and is" if len(empty) == 1 else "exist and are"
+    return f"{', '.join(map(shown, empty[:_MOST_EMPTY]))}{more} {exist} empty."
 
 
 def _lacking_vectors(lack: str, ledger: Ledger) -> Iterator[str]:
