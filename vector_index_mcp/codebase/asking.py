@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
+from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.files.glob import shown
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
@@ -82,7 +83,14 @@ async def backlog_of(index: LiveIndex) -> Backlog:
     )
 
 
-def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0, unjudged: str = "") -> str:
+def note(
+    lack: str,
+    ledger: Ledger,
+    backlog: Backlog,
+    untrue: int = 0,
+    unjudged: str = "",
+    absent: Sequence[str] = (),
+) -> str:
     """Sentences about why something may be missing from an answer; empty if nothing may be.
 
     Args:
@@ -91,35 +99,20 @@ def note(lack: str, ledger: Ledger, backlog: Backlog, untrue: int = 0, unjudged:
         backlog: Why the index may not match the project.
         untrue: How many files the index was wrong about.
         unjudged: Why the cross-encoder did not rank the hits; empty if it did, or did not have to.
+        absent: Names in the query that no file contains.
     """
     notes = _lacking_vectors(lack, ledger), _lacking_changes(backlog), _lacking_files(backlog)
     sentences = [sentence for kind in notes for sentence in kind]
     if untrue:
         sentences.append(
-            f"The index was wrong about {_count(untrue, 'file')}; hits in there were left out, "
+            f"The index was wrong about {counted(untrue, 'file')}; hits in there were left out, "
             "and it is indexed again."
         )
     if unjudged:
         sentences.append(f"Ranked without the cross-encoder: {unjudged}.")
+    if absent and (empty := _empty_files(absent, ledger)):
+        sentences.append(empty)
     return " ".join(sentences)
-
-
-def empty_files(names: Sequence[str], ledger: Ledger) -> str:
-    """A sentence that names the empty files that are called like one of `names`, if there are any.
-
-    No file contains the name of an empty file, not even that one.
-    """
-    if not names:
-        return ""
-    wanted = {name.casefold() for name in names}
-    keys = ledger.keys()
-    called = (key for key in keys if key.rpartition("/")[2].casefold() in wanted)
-    empty = [key for key in called if (record := ledger.get(key)) and not record.stamp[0]]
-    if not empty:
-        return ""
-    more = f" and {len(empty) - _MOST_EMPTY} more" if len(empty) > _MOST_EMPTY else ""
-    exist = "exists and is" if len(empty) == 1 else "exist and are"
-    return f"{', '.join(map(shown, empty[:_MOST_EMPTY]))}{more} {exist} empty."
 
 
 def _lacking_vectors(lack: str, ledger: Ledger) -> Iterator[str]:
@@ -141,19 +134,31 @@ def _lacking_changes(backlog: Backlog) -> Iterator[str]:
     elif run is not None and run.kind is Kind.START and not run.files_seen:
         yield "Recent changes may be missing: the project is still being compared with the index."
     elif backlog.pending:
-        yield f"Recent changes may be missing: {_count(backlog.pending, 'changed path')} to index."
+        yield f"Recent changes may be missing: {counted(backlog.pending, 'changed path')} to index."
     if backlog.polling:
         yield f"Recent changes may be missing: {backlog.polling}."
 
 
 def _lacking_files(backlog: Backlog) -> Iterator[str]:
     if backlog.unreadable:
-        yield f"{_count(backlog.unreadable, 'folder')} cannot be read (see get_status)."
+        yield f"{counted(backlog.unreadable, 'folder')} cannot be read (see get_status)."
     if backlog.failed:
-        yield f"{_count(backlog.failed, 'file')} could not be indexed (see get_status)."
+        yield f"{counted(backlog.failed, 'file')} could not be indexed (see get_status)."
     if backlog.left_out:
-        yield f"{_count(backlog.left_out, 'file')} did not fit into the index."
+        yield f"{counted(backlog.left_out, 'file')} did not fit into the index."
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _empty_files(names: Sequence[str], ledger: Ledger) -> str:
+    """A sentence that names the empty files that are called like one of `names`, if there are any.
+
+    No file contains the name of an empty file, not even that one.
+    """
+    wanted = {name.casefold() for name in names}
+    keys = ledger.keys()
+    called = (key for key in keys if key.rpartition("/")[2].casefold() in wanted)
+    empty = [key for key in called if (record := ledger.get(key)) and not record.stamp[0]]
+    if not empty:
+        return ""
+    more = f" and {len(empty) - _MOST_EMPTY} more" if len(empty) > _MOST_EMPTY else ""
+    exist = "exists and is" if len(empty) == 1 else "exist and are"
+    return f"{', '.join(map(shown, empty[:_MOST_EMPTY]))}{more} {exist} empty."

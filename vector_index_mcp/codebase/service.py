@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from vector_index_mcp.codebase.absent import outside
-from vector_index_mcp.codebase.asking import Answer, backlog_of, empty_files, note
+from vector_index_mcp.codebase.asking import Answer, backlog_of, note
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
@@ -140,7 +140,6 @@ class Codebase:
             hits = _nearest(hits)
         hits = hits[offset:]
         backlog = await backlog_of(self.index)
-        limits = [note(answered.lack, ledger, backlog, answered.untrue, unjudged)]
         answer = Answer(
             wanted=what,
             hits=hits,
@@ -151,7 +150,7 @@ class Codebase:
             missing=missing,
             is_unlikely=not names and what.is_unlikely(answered.hits),
             why_none=found.why_none,
-            note=" ".join(filter(None, [*limits, empty_files(names, ledger)])),
+            note=note(answered.lack, ledger, backlog, answered.untrue, unjudged, names),
             seconds=time.monotonic() - began,
         )
         self.recent.note(asked(answer, asker))
