@@ -202,11 +202,7 @@ class Ledger:
         """
         with self._sorting:
             self._sort()
-            if not key:
-                return list(self._sorted)
-            start = bisect_left(self._sorted, f"{key}/")
-            end = bisect_left(self._sorted, f"{key}0")  # "0" is the character after "/"
-            return self._sorted[start:end]
+            return _below(self._sorted, key)
 
     def _sort(self) -> None:
         changed, self._unsorted = self._unsorted, set()
@@ -262,15 +258,16 @@ class Stamps:
     """The stamps of the files that an index holds or is about to hold, one at a time."""
 
     def __init__(self, ledger: Ledger, coming: Collection[str]) -> None:
-        """Make a view; it shows later changes, too.
+        """Make a view; it shows later changes of the ledger, too.
 
         Args:
             ledger: What the index holds.
-            coming: Files on their way into the index. Those without a record get a stamp that no
-                file can have.
+            coming: Files on their way into the index, which stay the same. Those without a record
+                get a stamp that no file can have.
         """
         self._ledger = ledger
         self._coming = coming
+        self._sorted: list[str] | None = None  # the coming ones; a look asks for each of its keys
 
     def __len__(self) -> int:
         return len(self._ledger) + sum(self._ledger.get(key) is None for key in self._coming)
@@ -284,9 +281,18 @@ class Stamps:
 
     def below(self, key: str) -> list[str]:
         """The files in the folder with the key `key`; all of them for an empty one."""
-        prefix = f"{key}/" if key else ""
-        coming = [each for each in self._coming if each.startswith(prefix)]
+        if self._sorted is None:
+            self._sorted = sorted(self._coming)
+        coming = _below(self._sorted, key)
         return [*self._ledger.below(key), *(k for k in coming if self._ledger.get(k) is None)]
+
+
+def _below(ordered: list[str], key: str) -> list[str]:
+    """Those of sorted keys that lie in the folder with the key `key`; all for an empty one."""
+    if not key:
+        return list(ordered)
+    start = bisect_left(ordered, f"{key}/")
+    return ordered[start : bisect_left(ordered, f"{key}0")]  # "0" is the character after "/"
 
 
 def _distrusted(key: str, holding: Holding) -> FileRecord:

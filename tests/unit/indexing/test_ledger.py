@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger, Stamps
 
 REASONS = {INDEXED: [""], SKIPPED: ["binary", "too large"], FAILED: ["unreadable", "broken"]}
 
@@ -126,3 +126,25 @@ def test_a_thread_that_asks_while_a_record_is_put_makes_no_key_be_missing(ledger
     ledger.put(record("d"), 0)
     table.thread.join()
     assert ledger.below("") == ["a", "b", "c", "d"]
+
+
+class Coming(dict):
+    """Files on their way into the index, which count how often all of them are gone through."""
+
+    rounds = 0
+
+    def __iter__(self):
+        self.rounds += 1
+        return super().__iter__()
+
+
+def test_a_look_at_many_keys_goes_through_the_coming_files_once():
+    coming = Coming.fromkeys(["a/b/d.py", "a.py", "a/c.py", "a0.py", "b/a/c.py"])
+    stamps = Stamps(Ledger(), coming)
+    assert sorted(stamps.below("a")) == ["a/b/d.py", "a/c.py"]
+    assert sorted(stamps.below("")) == sorted(coming.keys())
+    assert stamps.below("a/c.py") == stamps.below("z") == []
+    before = coming.rounds
+    for number in range(100):
+        assert stamps.below(f"gone{number}.py") == []
+    assert coming.rounds == before
