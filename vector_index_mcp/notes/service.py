@@ -19,6 +19,7 @@ from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo
 from vector_index_mcp.notes.activity import Call, Log
 from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
+from vector_index_mcp.notes.store.checkout import Checkout
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.repository import Repository
@@ -44,6 +45,7 @@ _WRITES: Mapping[str, Write] = {
     **document_calls.WRITES,
     **todo_calls.WRITES,
 }
+_NOT_FOUND = frozenset({Code.PROJECT_NOT_FOUND, Code.DOCUMENT_NOT_FOUND, Code.TODO_NOT_FOUND})
 _OF_FILES = frozenset({Code.FILE_SYSTEM_ERROR, Code.ACCESS_DENIED, Code.INVALID_PATH})
 
 
@@ -83,6 +85,7 @@ class Notes:
         self.writer = Writer(disk, self.store.repository, self._committed)
         self.syncing = Syncing(self.writer, Remote(disk, self.store.repository))
         self.log = Log(disk)
+        self._checkout = Checkout(disk)
         self._under_way = 0
         self._commits, self._searched_commits = 1, 0
         """How often the branch was moved, and how often before the last search by meaning."""
@@ -176,6 +179,22 @@ class Notes:
         await anyio.to_thread.run_sync(self.log.write, entry)
 
     async def _answered(self, method: str, given: Given) -> Answer:
+        """Answer a call; what a sparse checkout leaves out is told as that, if it is not found."""
+        try:
+            found = await self._found(method, given)
+        except Refusal as refusal:
+            if refusal.code in _NOT_FOUND and (words := await self._left_out(given)):
+                raise Refusal(refusal.code, f"{refusal}; {words}", **refusal.context) from None
+            raise
+        if found.get("exists") is False and (words := await self._left_out(given)):
+            return {**found, "note": words}
+        return found
+
+    async def _left_out(self, given: Given) -> str:
+        about = store_calls.about_left_out
+        return await anyio.to_thread.run_sync(about, self.store, self._checkout, given)
+
+    async def _found(self, method: str, given: Given) -> Answer:
         if method in _WRITES:
             return await self._written(_WRITES[method], given)
         if method in _READS:

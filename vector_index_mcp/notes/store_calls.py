@@ -1,19 +1,23 @@
 """Calls about the store itself."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vector_index_mcp import __version__
-from vector_index_mcp.notes.calls import Answer, Store
+from vector_index_mcp.notes.calls import Answer, Given, Store
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.byhand import some
+from vector_index_mcp.notes.store.checkout import Checkout
 from vector_index_mcp.notes.store.large import about_large
+from vector_index_mcp.notes.store.opening import PROJECTS
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.texts.projects import Mapping as Projects
 from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.slugs import slug
 
 NAME = "Knowledge MCP Server"
 _NO_REMOTE = "No remote configured"
@@ -66,6 +70,25 @@ def _left_alone(writer: Writer) -> Iterator[str]:
             f"the sparse checkout leaves out {some(skipped)}: no tool reads or changes what it "
             "leaves out; `git sparse-checkout disable` brings it back"
         )
+
+
+def about_left_out(store: Store, checkout: Checkout, given: Given) -> str:
+    """Say what of a call's project a sparse checkout leaves out; empty if that is nothing."""
+    name = given.get("project_id", "")
+    try:
+        project = Projects(store.disk).find(name)
+        skipped = checkout.left_out(store.repository)
+    except Refusal:  # git is missing, or the project has no valid folder
+        return ""
+    folders = [project.folder] if project else [f"{PROJECTS}/{each}" for each in (name, slug(name))]
+    for folder in folders:
+        if files := [path for path in skipped or () if path.startswith(f"{folder}/")]:
+            what = some(files) if store.disk.is_folder(folder) else folder
+            return (
+                f"the sparse checkout in {store.disk.root} leaves out {what}; run "
+                f"`git sparse-checkout add {shlex.quote(folder)}` there"
+            )
+    return ""
 
 
 def status(store: Store, storage: Storage, remote: str, news: list[str]) -> Answer:

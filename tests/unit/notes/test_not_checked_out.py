@@ -149,6 +149,24 @@ async def test_a_project_that_is_left_out_is_not_written(sparse, tmp_path, tool,
     assert not (sparse / "projects/b").exists()
 
 
+async def test_what_is_left_out_is_not_told_as_missing(sparse, tmp_path):
+    left_out = f"the sparse checkout in {sparse} leaves out projects/b; {SPARSE}"
+    document = {"filename": "d.md"}
+    async with serving(notes_of(tmp_path)) as client:
+        main = await done(client, "get_project_main", project_id="b")
+        assert (main["exists"], main["note"]) == (False, left_out)
+        said = await answered(client, "get_knowledge_file", project_id="b", **document)
+        assert said["code"] == Code.DOCUMENT_NOT_FOUND
+        assert said["error"] == f"Knowledge file d.md not found in project b; {left_out}"
+        (sparse / "index.json").unlink()  # now the folder alone says that there is a project
+        said = await answered(client, "get_todo_tasks", project_id="b", todo_number=1)
+        assert said["code"] == Code.PROJECT_NOT_FOUND
+        assert said["error"].endswith(left_out)
+        assert "note" not in await done(client, "get_project_main", project_id="d")
+        git(sparse, "sparse-checkout", "add", "projects/b")
+        assert (await done(client, "get_project_main", project_id="b"))["exists"]
+
+
 async def test_others_and_new_ones_are_written(sparse, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         for name in ("a", "new"):
