@@ -21,7 +21,6 @@ MOST_LINES_OF_A_FUNCTION = 60
 STANDS_ON = {
     "errors": set(),
     "checks": set(),
-    "counts": set(),
     "protocol": set(),
     "foreign": set(),
     "origins": set(),
@@ -29,7 +28,7 @@ STANDS_ON = {
     "settings": {"editors", "errors"},
     "processes": {"errors"},
     "objects": {"processes"},
-    "engine": {"counts", "objects"},
+    "engine": {"objects"},
     "files": {"errors"},
     "indexing": {"engine", "files"},
     "codebase": {"foreign", "indexing", "protocol"},
@@ -83,7 +82,7 @@ MUST_NOT_IMPORT = {
     "engine/chunk/cut.py": {"engine.chunk.syntax"},
     "engine/rank.py": {"engine.store"},
 }
-MOST_LOOSE_MODULES = 11
+MOST_LOOSE_MODULES = 10
 # Third-party modules, and what of the standard library deserves it, that have one home each.
 HOMES = {
     "lancedb": {"engine/store/"},

@@ -265,6 +265,11 @@ def split_remedy(message: str) -> tuple[str, str]:
     return (words, remedy) if separator else (message, "")
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 file", "2 files"; not for sentences of a contract."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def sentence(error: BaseException) -> str:
     """What happened and what to do about it; of an exception group, its first error counts."""
     error = first_of(error)

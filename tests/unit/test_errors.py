@@ -2,7 +2,7 @@
 
 import pytest
 
-from vector_index_mcp.errors import sentence
+from vector_index_mcp.errors import counted, sentence
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,10 @@ def test_what_is_missing_is_told_with_what_to_do(error, words):
 def test_a_thread_that_cannot_be_started_is_told_once():
     told = sentence(RuntimeError("can't start new thread"))
     assert sentence(RuntimeError(told)) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (12_345, "12,345 files")]
+)
+def test_a_number_has_its_noun(number, words):
+    assert counted(number, "file") == words

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
-from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.errors import counted
 from vector_index_mcp.files.glob import shown
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
 from vector_index_mcp.indexing.run import Kind, Run

@@ -11,9 +11,8 @@ from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.errors import Problem, SettingsError, StoreError
+from vector_index_mcp.errors import Problem, SettingsError, StoreError, counted
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED

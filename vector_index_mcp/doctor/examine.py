@@ -15,12 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from vector_index_mcp.console.terminal import prepared, write
-from vector_index_mcp.counts import counted
 from vector_index_mcp.doctor import index, machine, model, places, team
 from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
 from vector_index_mcp.doctor.subject import Documents, Subject
 from vector_index_mcp.documents.home import Home
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.errors import VectorIndexError, counted
 from vector_index_mcp.foreign import visible_values
 from vector_index_mcp.serving.folders import cache_folder, state_folder
 from vector_index_mcp.settings import Settings, mistyped, origins

@@ -17,7 +17,6 @@ from vector_index_mcp import __version__
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.console.commands import awaited
-from vector_index_mcp.counts import counted
 from vector_index_mcp.doctor.finding import (
     Case,
     Finding,
@@ -35,6 +34,7 @@ from vector_index_mcp.errors import (
     Problem,
     SettingsError,
     StoreError,
+    counted,
 )
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
 from vector_index_mcp.serving.keys import remote_of

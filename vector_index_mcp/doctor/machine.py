@@ -9,8 +9,8 @@ from importlib import metadata
 from pathlib import Path
 
 from vector_index_mcp import __version__
-from vector_index_mcp.counts import counted
 from vector_index_mcp.doctor.finding import Case, Finding, failed, ok, warning
+from vector_index_mcp.errors import counted
 from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.mounts import file_system_of, silent_file_system

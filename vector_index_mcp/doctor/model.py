@@ -13,7 +13,6 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.counts import counted
 from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embed import WorkerEmbedder
@@ -25,6 +24,7 @@ from vector_index_mcp.errors import (
     EmbeddingError,
     ModelNotFoundError,
     ProjectError,
+    counted,
 )
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.processes import children

@@ -4,11 +4,16 @@ from collections import Counter
 
 import anyio
 
-from vector_index_mcp.counts import counted
 from vector_index_mcp.doctor.finding import Case, Finding, ok, warning
 from vector_index_mcp.engine.model import model_on_this_machine
 from vector_index_mcp.engine.wording import of_code
-from vector_index_mcp.errors import BackgroundError, ModelNotFoundError, ProjectError, StorageError
+from vector_index_mcp.errors import (
+    BackgroundError,
+    ModelNotFoundError,
+    ProjectError,
+    StorageError,
+    counted,
+)
 from vector_index_mcp.indexing.packs import count_by_model
 from vector_index_mcp.indexing.team_vectors import OFF
 from vector_index_mcp.objects.opening import opened

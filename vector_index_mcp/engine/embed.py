@@ -21,7 +21,6 @@ import anyio.to_thread
 import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.embedder import EmbedderState
 from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
 from vector_index_mcp.engine.queries import Queries
@@ -39,6 +38,7 @@ from vector_index_mcp.errors import (
     ModelNotFoundError,
     Problem,
     WorkerDiedError,
+    counted,
 )
 
 _log = logging.getLogger(__name__)

@@ -15,7 +15,6 @@ import anyio.abc
 import anyio.to_thread
 import numpy as np
 
-from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder, EmbedderState
 from vector_index_mcp.engine.judging_apart import JudgedApart
@@ -36,6 +35,7 @@ from vector_index_mcp.errors import (
     Problem,
     ServerError,
     SettingsError,
+    counted,
     sentence,
 )
 

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.types import Vectors
-from vector_index_mcp.errors import ServerError
+from vector_index_mcp.errors import ServerError, counted
 
 Encoding = Literal["base64", "float"]
 """In base64 a vector takes a quarter of the bytes, but not every server supports it."""

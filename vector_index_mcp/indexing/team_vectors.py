@@ -15,10 +15,9 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity, Vector
-from vector_index_mcp.errors import EmbeddingError, StorageError
+from vector_index_mcp.errors import EmbeddingError, StorageError, counted
 from vector_index_mcp.indexing.packs import Listed, Packs
 from vector_index_mcp.objects.opening import opened
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.counts import counted
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.errors import (
     SYSTEM_ERRORS,
     QueryError,
     UnknownError,
     VectorIndexError,
+    counted,
     sentence,
 )
 from vector_index_mcp.foreign import visible

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, resolved
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.counts import counted
 from vector_index_mcp.datasets import keeping, manifest, registry
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.registry import LoadError
-from vector_index_mcp.errors import UnknownError, VectorIndexError
+from vector_index_mcp.errors import UnknownError, VectorIndexError, counted
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.loading import load_datasets
 

@@ -13,11 +13,10 @@ from vector_index_mcp.console import progress
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.datasets.arguments import resolved
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.counts import counted
 from vector_index_mcp.datasets import making, workshop
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.datasets.workshop import Order
-from vector_index_mcp.errors import SettingsError, UnknownError, VectorIndexError
+from vector_index_mcp.errors import SettingsError, UnknownError, VectorIndexError, counted
 from vector_index_mcp.processes import git
 from vector_index_mcp.serving import loading
 

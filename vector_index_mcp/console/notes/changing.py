@@ -15,8 +15,7 @@ from vector_index_mcp.console.notes import reports
 from vector_index_mcp.console.notes.desk import Desk
 from vector_index_mcp.console.notes.looking import Command, say, warn
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.counts import counted
-from vector_index_mcp.errors import SettingsError, UnknownError
+from vector_index_mcp.errors import SettingsError, UnknownError, counted
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes import exchange, overview
 from vector_index_mcp.notes.calls import Store
