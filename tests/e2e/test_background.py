@@ -461,7 +461,7 @@ async def test_the_doctor_names_settings_that_the_running_service_does_not_have(
 
 async def test_what_the_service_refuses_is_told_by_the_command(served):
     ran = await served.run("search", served.project, "!?")
-    assert (ran.returncode, ran.stdout) == (1, "")
+    assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("vector-index-mcp: the query has no word")
 
 

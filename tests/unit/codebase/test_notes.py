@@ -33,7 +33,7 @@ def test_where_nothing_is_lacking_nothing_is_said(ledger):
         (Backlog(error="the disk is full"), "Recent changes may be missing: the disk is full."),
         (Backlog(is_kept=False), "no process keeps this index up to date now"),
         (Backlog(pending=1), "Recent changes may be missing: 1 changed path to index."),
-        (Backlog(pending=4_000), "4000 changed paths to index."),
+        (Backlog(pending=4_000), "4,000 changed paths to index."),
         (Backlog(run=run(Kind.START)), "the project is still being compared with the index"),
         (
             Backlog(run=run(Kind.RESCAN, files_seen=9, files_to_do=7, files_done=3)),
