@@ -233,18 +233,14 @@ class Opener:
             raise self._unusable(error) from error
 
     def _locate(self, configured: Path) -> Standing:
-        home = self._place.home
-        is_linked = is_inside = False
-        if home is not None and configured.is_relative_to(home):
-            is_inside, is_linked = True, is_led_through_link(home, configured)
-        is_able = can_hold(str(configured))
-        is_out = is_linked or not is_able
-        standing = Standing.FOREIGN if is_out else self._records.standing(configured)
+        standing = self._standing_at(configured)
         self.uri, self.displaced = self._configured, ""
         if standing is not Standing.FOREIGN:
             return standing
-        if not is_inside:
+        home, is_able = self._place.home, can_hold(str(configured))
+        if home is None or not configured.is_relative_to(home):
             raise foreign(configured) if is_able else self._unusable(_invalid())
+        is_linked = is_led_through_link(home, configured)
         why = (
             "is a link" if is_linked else "was not written by this program for you on this machine"
         )
@@ -259,13 +255,17 @@ class Opener:
             raise foreign(self.substitute)
         return standing
 
-    def _is_free(self, configured: Path) -> bool:
-        """Whether nothing foreign lies any more at a configured place inside of the project."""
-        assert self._place.home is not None, "only an index inside of a project is displaced"
-        if is_led_through_link(self._place.home, configured) or not can_hold(str(configured)):
-            return False
+    def _standing_at(self, configured: Path) -> Standing:
+        """Whose files lie at the configured place; a link or a path that cannot be is foreign."""
+        home, is_out = self._place.home, not can_hold(str(configured))
+        if home is not None and configured.is_relative_to(home):
+            is_out = is_out or is_led_through_link(home, configured)
+        return Standing.FOREIGN if is_out else self._records.standing(configured)
+
+    def _is_free(self) -> bool:
+        """Whether nothing foreign lies any more at the configured place."""
         try:
-            return self._records.standing(configured) is not Standing.FOREIGN
+            return self._standing_at(Path(self._configured)) is not Standing.FOREIGN
         except OSError:
             return False
 
@@ -361,7 +361,7 @@ class Opener:
                 "again, and what is missing is built anew"
             )
         # Readers look at the configured place first, so an index elsewhere is lost for them.
-        if self.displaced and self._is_free(Path(self._configured)):
+        if self.displaced and self._is_free():
             raise LostIndexError(f"{self._configured} is free, so the index is built there")
 
     def _claimed(self) -> Claim:
