@@ -102,7 +102,8 @@ def in_order(found: Found, evidence: Mapping[str, FileEvidence]) -> list[Hit]:
     Returns:
         Hits whose scores show how likely each is compared with the first, which has 1.
     """
-    logits = {key: logit(of_file, found.weights) for key, of_file in evidence.items()}
+    weights = found.weights
+    logits = {key: logit(of_file, weights) for key, of_file in evidence.items()}
     highest = max(logits.values(), default=0.0)
     better: Counter[str] = Counter()
     ordered = []
