@@ -19,7 +19,6 @@ from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo
 from vector_index_mcp.notes.activity import Call, Log
 from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
-from vector_index_mcp.notes.store.checkout import Checkout
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.repository import Repository
@@ -85,7 +84,6 @@ class Notes:
         self.writer = Writer(disk, self.store.repository, self._committed)
         self.syncing = Syncing(self.writer, Remote(disk, self.store.repository))
         self.log = Log(disk)
-        self._checkout = Checkout(disk)
         self._under_way = 0
         self._commits, self._searched_commits = 1, 0
         """How often the branch was moved, and how often before the last search by meaning."""
@@ -191,8 +189,8 @@ class Notes:
         return found
 
     async def _left_out(self, given: Given) -> str:
-        about = store_calls.about_left_out
-        return await anyio.to_thread.run_sync(about, self.store, self._checkout, given)
+        about, checkout = store_calls.about_left_out, self.writer.by_hand.checkout
+        return await anyio.to_thread.run_sync(about, self.store, checkout, given)
 
     async def _found(self, method: str, given: Given) -> Answer:
         if method in _WRITES:
