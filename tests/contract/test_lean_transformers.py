@@ -91,7 +91,7 @@ print("done")
 def test_torch_lacks_kernels_without_data_until_the_library_is_loaded(tiny_models):
     folder = tiny_models["bert"].folder
     code = f"""
-from vector_index_mcp.engine import lean_torch
+from vector_index_mcp.engine import lean_torch, worker
 torch = lean_torch.imported()
 assert lean_torch.imported() is torch
 
@@ -108,5 +108,4 @@ print(has_kernel())
 library.embedding_model(find_model({str(folder)!r}), "cpu")
 print(has_kernel())
 """
-    beginning = BEGINNING.replace("import lean_transformers, library", "import library, worker")
-    assert printed_by(beginning + code) == ["False", "False", "True"]
+    assert printed_by(BEGINNING + code) == ["False", "False", "True"]

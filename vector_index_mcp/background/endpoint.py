@@ -113,10 +113,8 @@ class Endpoint:
             return record.get("secret") != secret
         try:
             self.record.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return True
-        except OSError:
-            return False
+        except OSError as error:
+            return isinstance(error, (FileNotFoundError, NotADirectoryError))
         return False
 
     @property

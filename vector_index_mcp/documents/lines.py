@@ -98,7 +98,7 @@ def skipped_on_terminal(name: str, size: int, most: int) -> str:
 
 
 def _kilobytes(size: int) -> str:
-    """Return a size as the contract writes it; it would write 0KB for one below half of that."""
+    """Return a size as the contract writes it; below 1 KB, of which it makes 0 or 1, exactly."""
     if size < _KILOBYTE:
         return f"{size / _KILOBYTE:.2g}KB"
     return f"{int(size / _KILOBYTE + 0.5)}KB"
