@@ -19,7 +19,12 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 _Add: TypeAlias = Callable[..., argparse.ArgumentParser]
 """Adds a command; takes its name, then the arguments of `argparse.ArgumentParser`."""
 
-_DOCUMENTS, _NOTES, _DATASETS = "documents", "notes", "datasets"
+_OWN_GRAMMARS: Mapping[str, Callable[[Sequence[str]], bool]] = {
+    "documents": documents.is_relay,
+    "notes": notes.is_relay,
+    "datasets": datasets.is_relay,
+}
+"""The commands with a grammar of their own, and whether arguments of each begin a relay."""
 _SEARCH, _HELP = "search", "help"
 _AS_LISTED = "as `ps` shows it (the project you are in)"
 _NEAR = 0.75  # the similarity, as difflib measures it, at which a word may be a typing error
@@ -78,6 +83,8 @@ def parse(
         output belong to an MCP client; `rest`, the arguments of a command with its own grammar.
     """
     parser = _parser(runs, clients)
+    if not arguments:
+        parser.error("what is to be done? `help` lists the commands")
     asks_for_help = arguments[:1] == [_HELP]
     if asks_for_help:
         arguments = [*(word for word in arguments[1:2] if word != _HELP), "--help"]
@@ -94,12 +101,8 @@ def parse(
         parsed.path = project
     if parsed.command == _SEARCH:
         searching.part_words(parsed.grammar, parsed)
-    if parsed.command == _DOCUMENTS:
-        parsed.speaks_mcp = documents.is_relay(rest)
-    elif parsed.command == _NOTES:
-        parsed.speaks_mcp = notes.is_relay(rest)
-    elif parsed.command == _DATASETS:
-        parsed.speaks_mcp = datasets.is_relay(rest)
+    if is_relay := _OWN_GRAMMARS.get(parsed.command):
+        parsed.speaks_mcp = is_relay(rest)
     return parsed
 
 
@@ -118,7 +121,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     start = 2 if arguments[:1] == ["--env-file"] else 0
     while start < len(arguments) and arguments[start].startswith("--env-file="):
         start += 1
-    if arguments[start : start + 1] not in ([_DOCUMENTS], [_NOTES], [_DATASETS]):
+    if not {*arguments[start : start + 1]} & _OWN_GRAMMARS.keys():
         return arguments, []
     return arguments[: start + 1], arguments[start + 1 :]
 
@@ -152,7 +155,11 @@ def _parser(
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.set_defaults(speaks_mcp=False)
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", prog=parser.prog
+        dest="command",
+        required=True,
+        metavar="COMMAND",
+        prog=parser.prog,
+        help=argparse.SUPPRESS,  # the description lists them
     )
 
     def add(name: str, **texts: Any) -> argparse.ArgumentParser:
@@ -166,28 +173,14 @@ def _parser(
     _add_clear(add)
     _add_commands_of_services(add)
     _add_commands_of_clients(add, clients)
-    add(
-        _DOCUMENTS,
-        help="search and read collections of documents; `documents --help` lists what it can",
-        add_help=False,
-    )
-    add(
-        _NOTES,
-        help="what agents write down about projects; `notes --help` lists what it can",
-        add_help=False,
-    )
-    add(
-        _DATASETS,
-        help="knowledge that others have prepared; `datasets --help` lists what it can",
-        add_help=False,
-    )
+    for name in _OWN_GRAMMARS:
+        add(name, add_help=False)
     return parser
 
 
 def _add_commands_of_the_index(add: _Add) -> None:
     serve = add(
         "serve",
-        help="serve MCP on stdio (the default when only PATH is given)",
         description="Serve the project to an MCP client on standard input and output.",
     )
     serve.set_defaults(speaks_mcp=True)
@@ -198,19 +191,16 @@ def _add_commands_of_the_index(add: _Add) -> None:
     )
     index = add(
         "index",
-        help="index the project once and exit",
         description="Bring the index up to date and exit. Status 1 when files failed.",
     )
     index.add_argument("--force", action="store_true", help="read every file again")
     search = add(
         _SEARCH,
-        help="search the project",
         usage="vector-index-mcp search [PATH] QUERY [options]",
         description="Bring the index up to date and search it, by words and by meaning.",
     )
     status = add(
         "status",
-        help="show what the index holds",
         description="Show what the index holds. Status 1 when there is none.",
     )
     kinds = status.add_mutually_exclusive_group()
@@ -221,7 +211,6 @@ def _add_commands_of_the_index(add: _Add) -> None:
     kinds.add_argument("--json", action="store_true", help="print what the MCP tool returns")
     verify = add(
         "verify",
-        help="compare the index with the files, one by one",
         description="Read and cut every file and compare it with the index. Status 1 when they "
         "differ.",
     )
@@ -230,7 +219,6 @@ def _add_commands_of_the_index(add: _Add) -> None:
     )
     doctor = add(
         "doctor",
-        help="examine the machine, the model and the index",
         description="Examine everything the program needs. Status 1 when a check failed.",
     )
     doctor.add_argument("--json", action="store_true", help="print what was found as JSON")
@@ -246,7 +234,6 @@ def _add_commands_of_the_index(add: _Add) -> None:
 def _add_share(add: _Add) -> None:
     share = add(
         "share",
-        help="give the vectors of the index to your team's store",
         description="Write the vectors of the index that nobody has shared yet into the store that "
         "VECTOR_INDEX_SHARED_CACHE names. No text and no path is written. Status 1 when nothing is "
         "indexed.",
@@ -257,7 +244,6 @@ def _add_share(add: _Add) -> None:
 def _add_clear(add: _Add) -> None:
     clear = add(
         "clear",
-        help="remove the project's index, or all that this program has written",
         description="Show what there is to remove, ask, end the background service that uses it, "
         "and remove it. What this program did not write for you on this machine is left alone, and "
         "no link is followed. Status 1 when something could not be removed, or you said no.",
@@ -291,12 +277,10 @@ def _add_project(command: argparse.ArgumentParser) -> None:
 def _add_commands_of_services(add: _Add) -> None:
     add(
         "ps",
-        help="list the background services that run",
         description="List the background services that run.",
     )
     stop = add(
         "stop",
-        help="end background services",
         description="End the services of a project, or of a place `ps` lists. The indexes stay.",
     )
     stop.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
@@ -304,7 +288,6 @@ def _add_commands_of_services(add: _Add) -> None:
     stop.add_argument("--all", action="store_true", help="end all services of yours")
     logs = add(
         "logs",
-        help="show what a service has logged",
         description="Show the log of a service: that of a project, or of a place `ps` lists.",
     )
     logs.add_argument("path", metavar="PATH", nargs="?", help=_AS_LISTED)
@@ -312,7 +295,6 @@ def _add_commands_of_services(add: _Add) -> None:
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
     ui = add(
         "ui",
-        help="open the project's page in a browser",
         description="Print a link to the project's page, and open it. The link works once.",
     )
     _add_path(ui)
@@ -328,14 +310,12 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
     names = "clients: " + " ".join(clients)
     install = add(
         "install",
-        help="add the project to your MCP clients",
         description="Add an entry that serves the project to the configuration of MCP clients, "
         "after showing the change and asking.",
         epilog=names,
     )
     uninstall = add(
         "uninstall",
-        help="take the project out of your MCP clients",
         description="Take the project's entry out of the configuration of MCP clients, after "
         "showing the change and asking. The index stays.",
         epilog=names,
@@ -381,7 +361,7 @@ def _add_what_is_served(command: argparse.ArgumentParser) -> None:
     """Add the options that choose what an entry serves."""
     command.add_argument(
         "--set",
-        choices=("codebase", _DOCUMENTS, _NOTES, _DATASETS),
+        choices=("codebase", *_OWN_GRAMMARS),
         default="codebase",
         help="what to serve: the project (codebase), your documents, your notes, or datasets",
     )

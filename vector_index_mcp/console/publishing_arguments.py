@@ -8,7 +8,6 @@ def add_to(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the command with `add`, which takes a name and the arguments of `ArgumentParser`."""
     publish = add(
         "publish",
-        help="put the index where a team fetches it from",
         description="Bring the index up to date and publish it, for services that have "
         "VECTOR_INDEX_SHARED_INDEX set to URI. Made for jobs that run after each push: a job first "
         "fetches what is published already and does not upload it again; several jobs may run at "

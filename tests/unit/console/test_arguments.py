@@ -60,6 +60,16 @@ def test_every_command_that_can_be_run_has_a_grammar(command, capsys):
     assert f"vector-index-mcp {command} " in capsys.readouterr().out.replace("\n", " ")
 
 
+def test_the_help_lists_each_command_once(capsys):
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    listed = [words[1] for words in lines if len(words) > 1 and words[0] == "vector-index-mcp"]
+    # PATH alone is `serve`, and people run no `host`.
+    assert sorted(listed) == sorted({*cli.COMMANDS, "PATH", "help"} - {"serve", "host"})
+    assert not [words for words in lines if words[:1] and words[0] in cli.COMMANDS]
+
+
 @pytest.mark.parametrize("path", ["search", "--", "-x"])
 def test_what_is_no_path_is_not_served(path):
     with pytest.raises(SystemExit):
@@ -114,6 +124,7 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(
         (["Index"], "did you mean index?"),
         (["help", "frob"], "there is no command 'frob'; `help` lists them all"),
         (["help", "."], "there is no command '.'"),
+        ([], "what is to be done? `help` lists the commands"),
         (["help", "docments"], "there is no command 'docments'; did you mean documents?"),
         (["statsu", "."], "did you mean status?"),
         (["search", ""], "the query is empty; say what to look for"),
