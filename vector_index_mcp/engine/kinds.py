@@ -20,7 +20,8 @@ DATA = "data"
 
 _BY_PATH = {
     TEST: re.compile(
-        r"(^|/)(tests?|testing|testsuite|x?t|specs?|__tests__|__mocks__|e2e|fixtures?|mocks?|testdata"
+        r"(^|/)(tests?|testing|x?t|specs?|__(tests|mocks|fixtures|snapshots)__|e2e|fixtures?|mocks?"
+        r"|(?i:tests?[._-]?(cases?|data|fixtures?|helpers?|suites?|support|utils?))|cypress"
         r"|benchmarks?|benches|androidTest|\w+[._-]tests?|[\w.]*[._-]Tests?|\w*[a-z]Tests?|Tests?)/"
         r"|(^|/)(test_[^/]*|tests\.\w+|conftest\.py|[^/]*[._-](tests?|specs?|bench|stories)\.[^/]+)$"
         r"|[a-z\d](Tests?|Specs?|TestCase)\.\w+$"

@@ -22,7 +22,8 @@ from vector_index_mcp.engine.kinds import (
 PATHS = {
     TEST: """
         tests/a.py test/a.js src/test/java/A.java testing/a.py testdata/a.py spec/foo_spec.rb t/a.t
-        xt/a.t ext/A/t/a.t
+        xt/a.t ext/A/t/a.t testsuite/a.c test-data/a.py internal/testutil/a.go TestUtils/a.swift
+        test_helpers/a.rb TestCases/a.cs a/__fixtures__/b.js a/__snapshots__/b.js cypress/a.ts
         a/__tests__/b.js a/__mocks__/b.js e2e/a.ts fixtures/a.py mocks/a.go benches/a.rs
         benchmarks/a.py app/src/androidTest/A.kt my-tests/a.py unit_test/a.cc
         Tests/AppTests/a.swift MyApp.Tests/a.cs AppTests/a.swift Test/a.cs
@@ -53,7 +54,7 @@ ORDINARY = """
     mockingbird.py detest/a.py spectest.py exampled.py demos.py sampler/a.py demonstrate/a.py
     builder.py rebuild/a.py building/a.py distance/a.py distributed.py minimum.js pb.py lockfile.py
     block.py roadmap.py snapshot.py independent/a.py deposit.py vendors.py internal/a.go
-    tt/a.py cat/a.py ext/a.c
+    tt/a.py cat/a.py ext/a.c latest_data/a.py attest/utils/a.py test_state/a.py
     golden.py bold/a.py threshold.py folder/a.py compatible.py hold.py reindex.ts model.rs
     modules.rs init.py docstring.py docker/a.py documents/a.py doctor.py newsletter.py newsfeed/a.ts
     history.ts src/history/a.ts src/news/a.py changes.py exchange/a.py changelog.py docs.py
