@@ -43,7 +43,7 @@ SEARCH = ("search", "--no-service")
 """Of a test that is not about services: what it finds does not depend on one."""
 CHANGE_SECONDS = 25.0  # for a change on disk to be searchable; less than between two sweeps
 ANSWER_SECONDS = 120.0  # for the process to start and answer, on a machine that does much else
-MODEL_SECONDS = 100.0  # for the model to be loaded as well
+MODEL_SECONDS = 150.0  # for the model to be loaded as well
 NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}
 """Settings with which the program searches by words only, and says so."""
 MAX_LINE_BYTES = 10_000_000
