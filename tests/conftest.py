@@ -97,6 +97,27 @@ def small_disk(tmp_path):
 
 
 @pytest.fixture
+def read_only():
+    """Makes a context in which a folder is read-only, whoever asks, though its files are open."""
+    mount = shutil.which("mount")
+    if not sys.platform.startswith("linux") or mount is None:
+        pytest.skip("mounts a file system as Linux does")
+
+    @contextmanager
+    def context(folder):
+        bound = subprocess.run([mount, "--bind", folder, folder], capture_output=True, check=False)
+        if bound.returncode != 0:
+            pytest.skip("mounting a folder is not permitted here")
+        try:
+            subprocess.run([mount, "-o", "remount,bind,ro", folder], check=True)
+            yield
+        finally:
+            subprocess.run(["umount", "--lazy", folder], check=True)
+
+    return context
+
+
+@pytest.fixture
 def coarse_disk(tmp_path):
     """A folder on a file system whose time stamps are whole seconds."""
     if shutil.which("mke2fs") is None:

@@ -252,6 +252,46 @@ async def test_an_index_location_that_cannot_be_written_is_told(project, embedde
         )
 
 
+async def test_a_state_folder_that_cannot_be_written_is_named_and_the_index_answers(
+    project, embedder, read_only
+):
+    state = project.parent / "state"
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        with read_only(state):  # needed only at the start and the end
+            write(project, {"two.py": "banana = 1\n"})
+            await first_found(client, "banana", "two.py")
+    with read_only(state):
+        async with serving(codebase_of(project, embedder)) as client:
+            await call(client, "search_index", query="banana")  # waits for the try to open it
+            status = await status_of(client)
+            assert (status["status"], status["indexed_file_count"]) == ("ERROR", 14)
+            assert f"the folder {state}/locks, " in status["error_message"]
+            assert "set XDG_STATE_HOME to a folder you may write" in status["error_message"]
+            result = await call(client, "search_index", query="banana")
+            assert result["results"][0]["file_path"] == "two.py"
+            assert "Recent changes may be missing: the folder " in result["note"]
+
+
+async def test_an_index_that_becomes_read_only_answers_and_says_so(project, embedder, read_only):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        with read_only(project / ".lancedb"):
+            write(project, {"two.py": "banana = 1\n"})
+
+            async def is_error():
+                status = await status_of(client)
+                return status["status"] == "ERROR" and status
+
+            status = await eventually(is_error)
+            assert "the folder is read-only; set VECTOR_INDEX_LANCEDB" in status["error_message"]
+            result = await call(client, "search_index", query="apple")
+            assert result["results"][0]["file_path"] == "one.py"
+            assert "Recent changes may be missing: " in result["note"]
+            assert "the folder is read-only" in result["note"]
+        await first_found(client, "banana", "two.py")
+
+
 async def test_an_index_location_that_no_file_system_takes_is_told(project):
     settings = Settings(lancedb_uri="n" * 300, embedding_cache_dir=str(project.parent / "cache"))
     codebase = await open_codebase(project, settings)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import filelock
 
-from vector_index_mcp.errors import BusyError
+from vector_index_mcp.errors import BusyError, StorageError
 
 LOCKS = "locks"
 
@@ -59,6 +59,29 @@ def is_acquired(lock: filelock.BaseFileLock) -> bool:
     except filelock.Timeout:
         return False
     return True
+
+
+def is_acquired_in_state(lock: filelock.BaseFileLock) -> bool:
+    """Like `is_acquired`, for a lock in the state folder, which is made if it is missing.
+
+    Raises:
+        StorageError: If the lock cannot be made.
+    """
+    folder = Path(lock.lock_file).parent
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        return is_acquired(lock)
+    except OSError as error:
+        raise unwritable_state(folder, error) from error
+
+
+def unwritable_state(folder: Path, error: OSError) -> StorageError:
+    """The error for a folder in the state folder that cannot be written."""
+    return StorageError(
+        f"the folder {folder}, which is for locks and records of indexes, cannot be written "
+        f"({error.strerror}); set XDG_STATE_HOME to a folder you may write"
+    )
 
 
 def make_sound(lock: Path) -> None:

@@ -35,6 +35,7 @@ from vector_index_mcp.files.folder import Folder, absence_of
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.locks import (
     is_acquired,
+    is_acquired_in_state,
     is_held,
     lock_of,
     make_sound,
@@ -131,12 +132,10 @@ class Opener:
         Raises:
             ForeignIndexError: If the configured place holds something that is not ours.
             ProjectError: If the project is out of reach.
-            StoreError: If the index's place cannot be written.
+            StoreError: If the index's place or the state folder cannot be written.
         """
         try:
-            self._state_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._outer_folder.mkdir(exist_ok=True)
-            if not is_acquired(self._outer):
+            if not is_acquired_in_state(self._outer):
                 return False
             if not self._acquire_folder():
                 self._outer.release(force=True)
@@ -367,10 +366,6 @@ class Opener:
     def _claimed(self) -> Claim:
         assert self._claim is not None, "opened without acquire"
         return self._claim
-
-    @property
-    def _outer_folder(self) -> Path:
-        return Path(self._outer.lock_file).parent
 
     async def _check_owner(self, index: Index, *, is_copy: bool) -> None:
         """Refuse an index of another project, unless it was moved or copied with this one.

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vector_index_mcp.errors import StorageError
-from vector_index_mcp.indexing.locks import name_of
+from vector_index_mcp.indexing.locks import name_of, unwritable_state
 
 OWNERS = "owners"
 _INSTALLATION = "installation"
@@ -88,12 +88,9 @@ def _made_once(path: Path, text: str) -> str:
             except OSError:  # no hard links here; of two first processes at once, the last stays
                 part.replace(path)
             part.unlink(missing_ok=True)
-        return path.read_text(encoding="utf-8")[:_LONGEST]
-    except (OSError, UnicodeDecodeError) as error:
-        raise StorageError(
-            f"the folder {path.parent} cannot be written ({error}); set XDG_STATE_HOME to a folder "
-            "you may write"
-        ) from error
+        return path.read_text(encoding="utf-8", errors="replace")[:_LONGEST]
+    except OSError as error:
+        raise unwritable_state(path.parent, error) from error
 
 
 def _owner_in(text: str) -> tuple[str, str] | None:

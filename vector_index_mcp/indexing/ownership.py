@@ -28,6 +28,7 @@ from typing import Any
 
 from vector_index_mcp.engine.store.index import is_table, prepare_folder
 from vector_index_mcp.errors import ForeignIndexError, Problem, StorageError
+from vector_index_mcp.indexing.locks import unwritable_state
 from vector_index_mcp.indexing.stamps import HINT, Stamp, digest_of, files_below, stamps_in
 
 MARK = "index.mark"
@@ -191,10 +192,7 @@ class Records:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _replace(self._folder / f"{number}.json", json.dumps(record))
         except OSError as error:
-            raise StorageError(
-                f"the folder {self._folder}, which has the records of this user's indexes, cannot "
-                f"be written ({error.strerror}); set XDG_STATE_HOME to a folder you may write"
-            ) from error
+            raise unwritable_state(self._folder, error) from error
 
 
 class Claim:

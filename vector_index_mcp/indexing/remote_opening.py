@@ -24,7 +24,7 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.locks import is_acquired, is_held, lock_of, new_lock
+from vector_index_mcp.indexing.locks import is_acquired_in_state, is_held, lock_of, new_lock
 from vector_index_mcp.indexing.opening import Opened
 from vector_index_mcp.indexing.owners import Owners
 from vector_index_mcp.indexing.place import Place, Remote
@@ -117,18 +117,7 @@ class RemoteOpener:
 
     async def _lock_here(self) -> bool:
         """Lock out other processes of this machine; False if one of them holds the lock."""
-
-        def lock() -> bool:
-            self._lock_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            return is_acquired(self._lock)
-
-        try:
-            is_locked = await anyio.to_thread.run_sync(lock)
-        except OSError as error:
-            raise StorageError(
-                f"the lock {self._lock_file} cannot be taken ({error}); set XDG_STATE_HOME to a "
-                "folder you may write"
-            ) from error
+        is_locked = await anyio.to_thread.run_sync(is_acquired_in_state, self._lock)
         self._is_locked_out = not is_locked
         return is_locked
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from vector_index_mcp.errors import StorageError
 from vector_index_mcp.indexing.owners import Owners
 
 LONGEST = 4_000  # bytes
@@ -23,6 +24,14 @@ def test_a_project_with_a_long_path_has_a_name_and_keeps_it(tmp_path, what):
     assert Owners(tmp_path).name_of(project) == owner
     assert Owners(tmp_path).is_moved(owner)
     assert Owners(tmp_path).name_of(f"{project}/other") != owner
+
+
+def test_a_damaged_name_is_told_as_damaged(tmp_path):
+    Owners(tmp_path).name_of("/a/project")
+    [file] = (tmp_path / "owners").iterdir()
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(StorageError, match="damaged; delete that folder"):
+        Owners(tmp_path).name_of("/a/project")
 
 
 def test_a_file_system_without_hard_links_keeps_names_as_well(tmp_path, monkeypatch):
