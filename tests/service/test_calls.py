@@ -1,13 +1,15 @@
-"""Calls of commands that a service cannot answer, and what it says instead."""
+"""Calls of commands: what a service says while they wait, and if it cannot answer them."""
 
 from typing import Any
 
 import pytest
 import qmd
 from fakes import FakeEmbedder
-from serving import Gate
+from serving import Gate, codebase_of, converged, indexed
+from writing import write
 
 from vector_index_mcp.background.greeting import WRONG_USE
+from vector_index_mcp.codebase import calls as calls_of_codebase
 from vector_index_mcp.documents import calls
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.errors import (
@@ -104,3 +106,49 @@ async def test_a_search_right_after_a_start_says_that_documents_may_be_missing(t
         await qmd.settled(documents)
         late = await calls.answer(documents, "search", {"query": "lorem"}, tell)
         assert (late["note"], len(late["results"])) == ("", 1)
+
+
+class Loading:
+    """Receives the progress of a call; a model that it is told of is loaded then."""
+
+    def __init__(self, embedder):
+        self.told = []
+        self._embedder = embedder
+
+    async def tell(self, progress):
+        self.told.append(progress)
+        if progress["what"] == "waiting until the embedding model is loaded":
+            self._embedder.finish_loading()
+
+
+async def test_a_command_that_waits_for_the_model_is_told_so(tmp_path):
+    root = tmp_path / "project"
+    write(root, {"one.py": "apple = 1\n"})
+    await indexed(root, FakeEmbedder())
+    embedder = FakeEmbedder()
+    embedder.keep_loading()
+    codebase, loading = codebase_of(root, embedder), Loading(embedder)
+    async with codebase.running():
+        await converged(codebase)
+        for _ in range(2):
+            given = {"query": "apple"}
+            found = await calls_of_codebase.answer(codebase, "search", given, loading.tell)
+            assert found["mode"] == "hybrid"
+        with pytest.raises(QueryError):
+            await calls_of_codebase.answer(codebase, "search", {"query": " "}, loading.tell)
+    assert [each["total"] for each in loading.told if each["what"].startswith("waiting")] == [0]
+
+
+async def test_so_is_one_that_searches_documents(tmp_path):
+    home, embedder = qmd.written(tmp_path), FakeEmbedder()
+    embedded = qmd.documents_of(home, FakeEmbedder())
+    async with embedded.running():
+        await qmd.settled(embedded)
+        await embedded.embed()
+    embedder.keep_loading()
+    documents, loading = qmd.documents_of(home, embedder), Loading(embedder)
+    async with documents.running():
+        await qmd.settled(documents)
+        await calls.answer(documents, "search", {"query": "lorem"}, tell)
+        found = await calls.answer(documents, "query", {"query": "lorem"}, loading.tell)
+    assert (found["lack"], len(loading.told)) == ("", 1)

@@ -3,21 +3,24 @@
 A command that calls a service this way imports neither MCP nor LanceDB, which saves a second.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
-
-import anyio
 
 from vector_index_mcp.codebase import arguments, wire
 from vector_index_mcp.codebase.arguments import ExplainedArguments, TriggerArguments
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.errors import QueryError
-from vector_index_mcp.indexing.following import Show, follow_fetch, follow_text, follow_vectors
+from vector_index_mcp.indexing.asking import OnLoading
+from vector_index_mcp.indexing.following import (
+    Tell,
+    follow_fetch,
+    follow_text,
+    follow_vectors,
+    loading_shown,
+    passed_on,
+)
 
 Values: TypeAlias = dict[str, Any]
-Tell: TypeAlias = Callable[[Values], Awaitable[None]]
-"""Sends the progress of a call: the step (`what`), units `done` of it, and units in `total`."""
 
 
 async def answer(codebase: Codebase, name: str, given: Mapping[str, Any], tell: Tell) -> Values:
@@ -47,13 +50,11 @@ async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> V
     A person rather waits for the model than reads an answer by words alone.
     """
     asked = arguments.checked("search", ExplainedArguments, given)
-    # Search outside of `_passed_on`, whose task group would wrap errors in exception groups.
-    async with _passed_on(tell) as show:
+    async with passed_on(tell) as show:
         await follow_fetch(show, codebase.index)
-    if run := await codebase.index.catching_up():
-        async with _passed_on(tell) as show:
+        if run := await codebase.index.catching_up():
             await follow_text(show, run)
-    return await _found(codebase, asked, wait_for_model=True)
+        return await _found(codebase, asked, wait_for_model=True, on_loading=loading_shown(show))
 
 
 async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
@@ -65,9 +66,19 @@ async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values
         return {"refused": str(error)}
 
 
-async def _found(codebase: Codebase, asked: ExplainedArguments, *, wait_for_model: bool) -> Values:
+async def _found(
+    codebase: Codebase,
+    asked: ExplainedArguments,
+    *,
+    wait_for_model: bool,
+    on_loading: OnLoading | None = None,
+) -> Values:
     found = await codebase.search(
-        asked.query, asked.top_k, **asked.limits, wait_for_model=wait_for_model
+        asked.query,
+        asked.top_k,
+        **asked.limits,
+        wait_for_model=wait_for_model,
+        on_loading=on_loading,
     )
     result = wire.search_result(found, asked.max_tokens, asked.detail, explain=asked.explain)
     return result.model_dump(mode="json")
@@ -97,10 +108,9 @@ async def _status(codebase: Codebase, _: Mapping[str, Any], __: Tell) -> Values:
 async def _index(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Values:
     """Bring text and vectors up to date; returns the `run` and the `status` after it."""
     asked = arguments.checked("index", TriggerArguments, given)
-    async with _passed_on(tell) as show:
+    async with passed_on(tell) as show:
         await follow_fetch(show, codebase.index)
-    run = await codebase.index.trigger(force_reindex=asked.force_reindex)
-    async with _passed_on(tell) as show:
+        run = await codebase.index.trigger(force_reindex=asked.force_reindex)
         await follow_text(show, run)
         await follow_vectors(show, codebase.index)
     status = await wire.index_status(codebase)
@@ -108,25 +118,6 @@ async def _index(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Va
         "run": wire.run_report(run).model_dump(mode="json"),
         "status": status.model_dump(mode="json"),
     }
-
-
-@asynccontextmanager
-async def _passed_on(tell: Tell) -> AsyncIterator[Show]:
-    """A function that sends progress through `tell`; it drops reports if `tell` is slow."""
-    send, received = anyio.create_memory_object_stream[Values](1)
-
-    def show(what: str, done: int, total: int) -> None:
-        with suppress(anyio.WouldBlock):
-            send.send_nowait({"what": what, "done": done, "total": total})
-
-    async def pass_on() -> None:
-        async for progress in received:
-            await tell(progress)
-
-    async with received, anyio.create_task_group() as tasks:
-        tasks.start_soon(pass_on)
-        with send:  # closing the stream ends `pass_on`
-            yield show
 
 
 CALLS: Mapping[str, Callable[[Codebase, Mapping[str, Any], Tell], Awaitable[Values]]] = {

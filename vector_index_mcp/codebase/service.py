@@ -6,13 +6,14 @@ This module does not know who asks and how: the server calls its methods while `
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from vector_index_mcp.codebase.absent import outside
 from vector_index_mcp.codebase.asking import Answer, backlog_of, note
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
-from vector_index_mcp.codebase.wanted import Findings, Sample, wanted
+from vector_index_mcp.codebase.wanted import Findings, Sample, Wanted, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Store
@@ -20,7 +21,7 @@ from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.errors import DamagedIndexError, QueryError, StorageError, StoreError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
-from vector_index_mcp.indexing.asking import Question, ask
+from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
@@ -96,6 +97,7 @@ class Codebase:
         similar_to: str = "",
         offset: int = 0,
         wait_for_model: bool = False,
+        on_loading: OnLoading | None = None,
         asker: Asker = Asker.CLIENT,
     ) -> Answer:
         """The best chunks for `query`.
@@ -110,14 +112,16 @@ class Codebase:
             offset: How many of the best hits to skip.
             wait_for_model: Whether to wait until the model is loaded. Otherwise the model is loaded
                 in the background, and this search finds by words only.
+            on_loading: Called when that wait begins.
             asker: The kind of client; kept with the query in `recent`.
 
         Raises:
             QueryError: If the query is empty or too long, or a filter is invalid.
             StoreError: If there is no index, or none that can be read.
         """
+        began = time.monotonic()
         what = wanted(query, path, language, kind, similar_to)
-        began, found, unjudged = time.monotonic(), Findings(), ""
+        found, unjudged = Findings(), ""
 
         async def find(store: Store, question: Question, most: int) -> list[Hit]:
             nonlocal found, unjudged
@@ -131,8 +135,23 @@ class Codebase:
             return hits[:most]
 
         most = limit + offset
-        asked_for = ask(self.index, what.query.text, find, most, wait_for_model=wait_for_model)
-        answered = await asked_for
+        answered = await ask(
+            self.index,
+            what.query.text,
+            find,
+            most,
+            wait_for_model=wait_for_model,
+            on_loading=on_loading,
+        )
+        answer = await self._answer(what, answered, found, unjudged, offset)
+        answer = replace(answer, seconds=time.monotonic() - began)
+        self.recent.note(asked(answer, asker))
+        return answer
+
+    async def _answer(
+        self, what: Wanted, answered: Answered, found: Findings, unjudged: str, offset: int
+    ) -> Answer:
+        """Put an answer together; it does not know yet how long it took."""
         ledger, hits = answered.ledger, answered.hits
         now = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
         names, missing = outside(found.names, now), outside(found.words, now)
@@ -140,7 +159,7 @@ class Codebase:
             hits = _nearest(hits)
         hits = hits[offset:]
         backlog = await backlog_of(self.index)
-        answer = Answer(
+        return Answer(
             wanted=what,
             hits=hits,
             stale=answered.stale,
@@ -151,10 +170,7 @@ class Codebase:
             is_unlikely=not names and what.is_unlikely(answered.hits),
             why_none=found.why_none,
             note=note(answered.lack, ledger, backlog, answered.untrue, unjudged, names),
-            seconds=time.monotonic() - began,
         )
-        self.recent.note(asked(answer, asker))
-        return answer
 
     async def sample(self, similar_to: str) -> StoredChunk:
         """The chunk at `path:line`.

@@ -55,15 +55,16 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
             await following.follow_fetch(bar, codebase.index)
             if indexing := await codebase.index.catching_up():
                 await following.follow_text(bar, indexing)
-        answer = await codebase.search(
-            wanted.query,
-            wanted.top_k,
-            path=wanted.glob,
-            language=wanted.language,
-            kind=wanted.kind,
-            similar_to=wanted.similar_to,
-            wait_for_model=True,
-        )
+            answer = await codebase.search(
+                wanted.query,
+                wanted.top_k,
+                path=wanted.glob,
+                language=wanted.language,
+                kind=wanted.kind,
+                similar_to=wanted.similar_to,
+                wait_for_model=True,
+                on_loading=following.loading_shown(bar),
+            )
     result = wire.search_result(answer, wanted.max_tokens, explain=wanted.explain)
     return output.of_search(result, Query(wanted.query), wanted)
 

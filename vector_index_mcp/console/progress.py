@@ -33,24 +33,32 @@ def _bar(stack: ExitStack) -> "Show":
         nonlocal bar
         if bar is None:
             bar = stack.enter_context(_drawn())
+            stack.callback(_drop_uncounted, bar)
         if what not in tasks:
-            tasks[what] = bar.add_task(what)
-        bar.update(tasks[what], completed=done, total=total)
+            tasks[what] = bar.add_task(what, total=None, count="")
+        count = f"{done:,}/{total:,}" if total else ""
+        bar.update(tasks[what], completed=done, total=total or None, count=count)
 
     return show
+
+
+def _drop_uncounted(bar: "Progress") -> None:
+    """Leave no step on the screen of which nobody knows how far it came."""
+    for task in bar.tasks:
+        if task.total is None:
+            bar.remove_task(task.id)
 
 
 def _drawn() -> "Progress":
     from rich.console import Console
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
     return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
 
 

@@ -22,7 +22,7 @@ from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError
-from vector_index_mcp.indexing.asking import Question, ask
+from vector_index_mcp.indexing.asking import OnLoading, Question, ask
 from vector_index_mcp.indexing.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
 
@@ -103,12 +103,15 @@ class Answer:
         )
 
 
-async def search(documents: Documents, wanted: Wanted) -> Answer:
+async def search(
+    documents: Documents, wanted: Wanted, on_loading: OnLoading | None = None
+) -> Answer:
     """Return the best documents for a query.
 
     Args:
         documents: The documents; they must be running.
         wanted: The query. An unknown collection has no documents.
+        on_loading: Called when the search begins to wait until the model is loaded.
 
     Raises:
         NoVectorsError: If the mode is by meaning alone, and there are no vectors or no model.
@@ -141,7 +144,14 @@ async def search(documents: Documents, wanted: Wanted) -> Answer:
     if is_listing:
         keys = _newest(ledger, keys or (), wanted.limit)
     finder = _Finder(documents, replace(wanted, query=text), stems, keys)
-    answered = await ask(documents.index, text, finder.find, wanted.limit, wait_for_model=True)
+    answered = await ask(
+        documents.index,
+        text,
+        finder.find,
+        wanted.limit,
+        wait_for_model=True,
+        on_loading=on_loading,
+    )
     if wanted.mode is Mode.MEANING and answered.lack and not is_listing:
         raise NoVectorsError(NO_VECTORS if finder.is_without_vectors else answered.lack)
     found = []

@@ -22,10 +22,9 @@ from vector_index_mcp.documents.updating import Update
 from vector_index_mcp.documents.uris import SCHEME, key_of
 from vector_index_mcp.engine.prose.stems import stems_of
 from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError
+from vector_index_mcp.indexing.following import Tell, loading_shown, passed_on
 
 Values: TypeAlias = dict[str, Any]
-Tell: TypeAlias = Callable[[Values], Awaitable[None]]
-"""Reports progress: `what` the work is, how much is `done`, and the `total`."""
 INDEXING, EMBEDDING = "Indexing", "Embedding"
 
 _SNIPPET_CHARS = 500
@@ -56,7 +55,7 @@ async def answer(documents: Documents, name: str, given: Mapping[str, Any], tell
 
 
 def _searching(mode: Mode) -> "_Call":
-    async def call(documents: Documents, given: Given, _: Tell) -> Values:
+    async def call(documents: Documents, given: Given, tell: Tell) -> Values:
         limit = given.whole("limit")
         if name := given.text("collection"):
             _check_name(documents, name)
@@ -68,7 +67,8 @@ def _searching(mode: Mode) -> "_Call":
             collection=name,
         )
         try:
-            found = await search(documents, wanted)
+            async with passed_on(tell) as show:
+                found = await search(documents, wanted, loading_shown(show))
         except NoVectorsError as error:
             return {"results": [], "lack": str(error)}
         is_whole = given.flag("full")

@@ -35,6 +35,10 @@ _LOADING_PATIENCE_SECONDS = 120.0  # for the model, if the caller sets `wait_for
 _SPARE_HITS = 5  # more candidates, to replace hits whose file turns out to be gone
 
 
+OnLoading = Callable[[], None]
+"""Called when a question begins to wait until the model is loaded."""
+
+
 class Question:
     """A query, which is embedded at most once, and only if `find` needs its vector."""
 
@@ -46,6 +50,7 @@ class Question:
         ledger: Ledger,
         *,
         wait_for_model: bool,
+        on_loading: OnLoading | None,
     ) -> None:
         self.text = text
         self.ledger = ledger
@@ -55,7 +60,7 @@ class Question:
         self._live_index, self._embedder = live_index, live_index.embedder
         self._remedies = live_index.remedies
         self._index = index
-        self._wait_for_model = wait_for_model
+        self._wait_for_model, self._on_loading = wait_for_model, on_loading
         self._vector: Vector | None = None
 
     async def embed(self) -> Vector | None:
@@ -71,9 +76,12 @@ class Question:
         at_once = await embedder.asked(self.text)
         if at_once is not None and at_once[1].digest == model.digest:
             return at_once[0], ""
-        if embedder.state != "ready" and not self._wait_for_model:
-            embedder.start()
-            return None, embedder.reason or "the embedding model is still loading"
+        if embedder.state != "ready":
+            if not self._wait_for_model:
+                embedder.start()
+                return None, embedder.reason or "the embedding model is still loading"
+            if self._on_loading is not None:
+                self._on_loading()
         patience = _LOADING_PATIENCE_SECONDS if self._wait_for_model else _QUERY_PATIENCE_SECONDS
         try:
             with anyio.fail_after(patience):
@@ -114,7 +122,13 @@ class Answered:
 
 
 async def ask(
-    live_index: LiveIndex, text: str, find: Find, limit: int, *, wait_for_model: bool = False
+    live_index: LiveIndex,
+    text: str,
+    find: Find,
+    limit: int,
+    *,
+    wait_for_model: bool = False,
+    on_loading: OnLoading | None = None,
 ) -> Answered:
     """Search a live index, and queue files that turn out to differ from it.
 
@@ -126,6 +140,7 @@ async def ask(
         limit: How many hits at most.
         wait_for_model: Whether to wait until the model is loaded. Otherwise the model is loaded in
             the background, and this search does without it.
+        on_loading: Called when that wait begins.
 
     Raises:
         ProjectError: If all folders are out of reach.
@@ -133,12 +148,18 @@ async def ask(
         StoreError: If there is no index, or none that can be read.
     """
     await live_index.make_sure()
-    answering = _answered(live_index, text, find, limit, wait_for_model=wait_for_model)
+    question_of = partial(
+        Question, live_index, text, wait_for_model=wait_for_model, on_loading=on_loading
+    )
+    answering = _answered(live_index, question_of, find, limit)
     return await live_index.looks.while_it_answers(live_index.uri, answering)
 
 
 async def _answered(
-    live_index: LiveIndex, text: str, find: Find, limit: int, *, wait_for_model: bool
+    live_index: LiveIndex,
+    question_of: Callable[[Index, Ledger], Question],
+    find: Find,
+    limit: int,
 ) -> Answered:
     is_again = False
     await wait_for_first_scan(live_index)
@@ -147,7 +168,7 @@ async def _answered(
     was_catching_up = live_index.progress.is_catching_up
     while True:
         async with live_index.reading() as (index, ledger):
-            question = Question(live_index, text, index, ledger, wait_for_model=wait_for_model)
+            question = question_of(index, ledger)
             try:
                 hits = await _found(live_index, find, question, index.store, limit + _SPARE_HITS)
                 break

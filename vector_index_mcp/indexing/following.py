@@ -1,10 +1,12 @@
 """Shows the progress of an index that is being brought up to date."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
+from vector_index_mcp.errors import first_of
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # imports LanceDB, which a command that asks a running service does not need
@@ -13,7 +15,42 @@ if TYPE_CHECKING:  # imports LanceDB, which a command that asks a running servic
 _MEGABYTE = 1_000_000
 _LOOK_SECONDS = 0.05
 Show = Callable[[str, int, int], None]
-"""Shows one step's progress, given (name of the step, units done, units in all)."""
+"""Shows one step's progress, given (name of the step, units done, units in all).
+
+Both numbers are 0 if nobody knows how far the step is.
+"""
+Tell: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
+"""Sends the progress of a call: the step (`what`), units `done` of it, and units in `total`."""
+
+
+@asynccontextmanager
+async def passed_on(tell: Tell) -> AsyncIterator[Show]:
+    """A function that sends progress through `tell`; it drops reports if `tell` is slow.
+
+    An error in the context, or of `tell`, is raised as it is.
+    """
+    send, received = anyio.create_memory_object_stream[dict[str, Any]](1)
+
+    def show(what: str, done: int, total: int) -> None:
+        with suppress(anyio.WouldBlock):
+            send.send_nowait({"what": what, "done": done, "total": total})
+
+    async def pass_on() -> None:
+        async for progress in received:
+            await tell(progress)
+
+    try:
+        async with received, anyio.create_task_group() as tasks:
+            tasks.start_soon(pass_on)
+            with send:  # closing the stream ends `pass_on`
+                yield show
+    except ExceptionGroup as group:
+        raise first_of(group) from None
+
+
+def loading_shown(show: Show) -> Callable[[], None]:
+    """What a search is given to call when it waits for the model (`asking.OnLoading`)."""
+    return lambda: show("waiting until the embedding model is loaded", 0, 0)
 
 
 async def follow_fetch(show: Show, index: "LiveIndex") -> None:

@@ -1,6 +1,10 @@
+import io
+import sys
+
 import pytest
 
 from vector_index_mcp.console import progress
+from vector_index_mcp.console.documents import progress as progress_of_documents
 
 
 @pytest.fixture
@@ -31,3 +35,28 @@ def test_lines_are_seconds_apart_but_the_last_one(told, monkeypatch):
     for done in range(5):
         show("indexing files", done, 4)
     assert lines() == ["indexing files: 0 of 4", "indexing files: 4 of 4"]
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_a_wait_is_shown_while_it_lasts(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stderr", Screen())
+    with progress.shown() as show:
+        show("indexing files", 2_000, 2_000)
+        show("waiting for something", 0, 0)
+    shown, _, left = sys.stderr.getvalue().rpartition("waiting for something")
+    assert "2,000/2,000" in shown
+    assert "0/0" not in shown + left
+    assert "2,000/2,000" in left  # drawn once more, alone
+
+
+def test_so_is_a_wait_for_documents(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Screen())
+    with progress_of_documents.shown() as show:
+        show({"what": "Indexing", "done": 1, "total": 2})
+        show({"what": "waiting for something", "done": 0, "total": 0})
+    assert sys.stderr.getvalue() == "\r\x1b[KIndexing: 1/2\r\x1b[Kwaiting for something\r\x1b[K"

@@ -19,8 +19,8 @@ def shown() -> Iterator[Show]:
         return
 
     def show(message: dict[str, Any]) -> None:
-        count = f"{message.get('done')}/{message.get('total')}"
-        sys.stderr.write(f"{_ERASED}{message.get('what')}: {count}")
+        count = f": {message.get('done')}/{message.get('total')}" if message.get("total") else ""
+        sys.stderr.write(f"{_ERASED}{message.get('what')}{count}")
         sys.stderr.flush()
 
     try:
