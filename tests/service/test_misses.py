@@ -68,6 +68,27 @@ async def test_a_name_that_stands_nowhere_may_be_that_of_an_empty_file(project):
         assert "empty" not in await said(client, query="other_file.zz")
 
 
+async def test_a_name_that_stands_in_skipped_files_alone_is_told_with_them(project):
+    code = "function initQueue(e){return e.pop()};" * 200
+    large = "x = startEngine()\n" * 100_000
+    secret = "-----BEGIN PRIVATE KEY-----\nsecretEngine = 1\n-----END PRIVATE KEY-----\n"
+    write(project, {f"dist/{name}.js": code for name in ("a", "b", "c", "d")})
+    write(project, {"gen/tables.py": large, "keys/own.pem": secret, "keys/other.py": secret})
+    async with serving(codebase_of(project, FakeEmbedder())) as client:
+        await settled(client)
+        for query, note in {
+            "initQueue": "'dist/a.js', 'dist/b.js', 'dist/c.js' and 1 more contain "
+            "`initQueue` and are not indexed (minified).",
+            "Machine::startEngine": "'gen/tables.py' contains `Machine::startEngine` and is not "
+            "indexed (too large).",
+            "a.js": "'dist/a.js' exists and is not indexed (minified).",
+            "own.pem": "'keys/own.pem' exists and is not indexed (may hold secrets).",
+            "secretEngine": "",
+        }.items():
+            answer = await call(client, "search_index", query=query)
+            assert (answer["absent"], answer["note"] or "") == ([query], note)
+
+
 async def test_a_project_without_any_indexed_file_is_no_miss(tmp_path):
     async with serving(codebase_of(tmp_path, FakeEmbedder())) as client:
         await settled(client)

@@ -1,18 +1,27 @@
-"""Finds the words of a query that no file contains.
+"""Finds the words of a query that no indexed file contains, and other files that have them.
 
 An answer has to name them, since a reader would take the nearest hit for a match otherwise.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Filters
+from vector_index_mcp.engine.types import FileRecord, Filters
 from vector_index_mcp.engine.words import joined, last_name, words
+from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.glob import shown
+from vector_index_mcp.files.read import MINIFIED, TOO_LARGE, raw_bytes
+from vector_index_mcp.indexing.ledger import SKIPPED, Ledger
 
 _MOST_ASKED = 6  # words to look up in the index, 2 ms each
 _MOST_REPORTED = 3  # words; for each of them, all texts are scanned
+_MOST_READ_BYTES = 10_000_000  # of skipped files, for one answer; 20 ms if they were read lately
+_SEARCHED = {MINIFIED, TOO_LARGE}
+"""The reasons for which a file is skipped that may be searched for a name all the same."""
+_MOST_FILES = 3  # files that one sentence names
 _LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log
 
 
@@ -67,3 +76,40 @@ async def _lacks(store: Store, word: str, filters: Filters) -> bool:
         if not await store.matching([each], 1, filters):
             return not await store.has_text(name, filters)
     return False
+
+
+def elsewhere(names: Sequence[str], ledger: Ledger, project: Folder) -> str:
+    """Sentences about empty and skipped files that are called like one of `names`, or contain one.
+
+    Empty if there are none. Reads skipped files that are text, the smallest first, up to 10 MB.
+    """
+    called = {name.casefold() for name in names}
+    left = _MOST_READ_BYTES
+    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for record in sorted(_without_text(ledger), key=lambda record: record.stamp[0]):
+        state = f"not indexed ({record.reason})" if record.state == SKIPPED else "empty"
+        size = record.stamp[0]
+        if record.key.rpartition("/")[2].casefold() in called:
+            found["", state].append(record.key)
+        elif record.reason in _SEARCHED and size <= left:
+            left -= size
+            data = raw_bytes(project, record.key, size)
+            for name in names:
+                if last_name(name).encode("utf-8", "replace") in data:
+                    found[name, state].append(record.key)
+    return " ".join(_told(keys, name, state) for (name, state), keys in found.items())
+
+
+def _without_text(ledger: Ledger) -> Iterator[FileRecord]:
+    for record in map(ledger.get, ledger.keys()):
+        if record is not None and (record.state == SKIPPED or not record.stamp[0]):
+            yield record
+
+
+def _told(keys: Sequence[str], name: str, state: str) -> str:
+    """The sentence for files in that state which contain `name`; which are called so, if empty."""
+    files = ", ".join(map(shown, sorted(keys)[:_MOST_FILES]))
+    more = f" and {len(keys) - _MOST_FILES} more" if len(keys) > _MOST_FILES else ""
+    verb, thing = ("contain", f" `{name}`") if name else ("exist", "")
+    end, are = ("s", "is") if len(keys) == 1 else ("", "are")
+    return f"{files}{more} {verb}{end}{thing} and {are} {state}."

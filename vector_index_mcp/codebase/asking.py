@@ -1,20 +1,17 @@
 """The answer of a search, and the note in it that says why something may be missing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.errors import counted
-from vector_index_mcp.files.glob import shown
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.settled import note_settled
 from vector_index_mcp.indexing.state import State
-
-_MOST_EMPTY = 3  # empty files that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ def note(
     backlog: Backlog,
     untrue: int = 0,
     unjudged: str = "",
-    absent: Sequence[str] = (),
+    elsewhere: str = "",
 ) -> str:
     """Sentences about why something may be missing from an answer; empty if nothing may be.
 
@@ -99,7 +96,7 @@ def note(
         backlog: Why the index may not match the project.
         untrue: How many files the index was wrong about.
         unjudged: Why the cross-encoder did not rank the hits; empty if it did, or did not have to.
-        absent: Names in the query that no file contains.
+        elsewhere: Which files outside of the index have names in the query; see `absent.elsewhere`.
     """
     notes = _lacking_vectors(lack, ledger), _lacking_changes(backlog), _lacking_files(backlog)
     sentences = [sentence for kind in notes for sentence in kind]
@@ -110,8 +107,8 @@ def note(
         )
     if unjudged:
         sentences.append(f"Ranked without the cross-encoder: {unjudged}.")
-    if absent and (empty := _empty_files(absent, ledger)):
-        sentences.append(empty)
+    if elsewhere:
+        sentences.append(elsewhere)
     return " ".join(sentences)
 
 
@@ -146,19 +143,3 @@ def _lacking_files(backlog: Backlog) -> Iterator[str]:
         yield f"{counted(backlog.failed, 'file')} could not be indexed (see get_status)."
     if backlog.left_out:
         yield f"{counted(backlog.left_out, 'file')} did not fit into the index."
-
-
-def _empty_files(names: Sequence[str], ledger: Ledger) -> str:
-    """A sentence that names the empty files that are called like one of `names`, if there are any.
-
-    No file contains the name of an empty file, not even that one.
-    """
-    wanted = {name.casefold() for name in names}
-    keys = ledger.keys()
-    called = (key for key in keys if key.rpartition("/")[2].casefold() in wanted)
-    empty = [key for key in called if (record := ledger.get(key)) and not record.stamp[0]]
-    if not empty:
-        return ""
-    more = f" and {len(empty) - _MOST_EMPTY} more" if len(empty) > _MOST_EMPTY else ""
-    exist = "exists and is" if len(empty) == 1 else "exist and are"
-    return f"{', '.join(map(shown, empty[:_MOST_EMPTY]))}{more} {exist} empty."

@@ -7,9 +7,10 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from vector_index_mcp.codebase.absent import outside
+from vector_index_mcp.codebase.absent import elsewhere, outside
 from vector_index_mcp.codebase.asking import Answer, backlog_of, note
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
@@ -169,8 +170,23 @@ class Codebase:
             missing=missing,
             is_unlikely=not names and what.is_unlikely(answered.hits),
             why_none=found.why_none,
-            note=note(answered.lack, ledger, backlog, answered.untrue, unjudged, names),
+            note=note(
+                answered.lack,
+                ledger,
+                backlog,
+                answered.untrue,
+                unjudged,
+                await self._elsewhere(names, ledger) if names else "",
+            ),
         )
+
+    async def _elsewhere(self, names: Sequence[str], ledger: Ledger) -> str:
+        """See `absent.elsewhere`; empty if the project's drive does not answer."""
+        look = partial(elsewhere, names, ledger, self.project)
+        try:
+            return await self.index.looks.check_in([self.project], look)
+        except TimeoutError:
+            return ""
 
     async def sample(self, similar_to: str) -> StoredChunk:
         """The chunk at `path:line`.

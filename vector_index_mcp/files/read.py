@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vector_index_mcp.files import beneath, conversion, secrets
 from vector_index_mcp.files.folder import Folder
@@ -85,6 +85,15 @@ def text_of(folder: Folder, key: str, *, is_masked: bool) -> str | None:
     except OSError:
         return None
     return None if data is None else decode(data)
+
+
+def raw_bytes(folder: Folder, key: str, most_bytes: int) -> bytes:
+    """Return the bytes of the file `key` as it is now; none if it is larger, or cannot be read."""
+    how = replace(folder.reading, max_file_bytes=most_bytes)
+    try:
+        return _bytes_of(replace(folder, reading=how), key)[1] or b""
+    except OSError:
+        return b""
 
 
 def whole_text(folder: Folder, key: str) -> str | None:
