@@ -629,6 +629,6 @@ def test_patterns_to_ignore_and_a_place_for_the_index_are_obeyed(place):
     ran = place.run(
         "index", "project", VECTOR_INDEX_IGNORE_PATTERNS=patterns, VECTOR_INDEX_LANCEDB_URI=uri
     )
-    assert ran.stdout.startswith("1 files seen; 1 indexed")
+    assert ran.stdout.startswith("1 file seen; 1 indexed")
     assert any(Path(uri).iterdir())
     assert not (place.project / ".lancedb").exists()

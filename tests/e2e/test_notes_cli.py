@@ -195,7 +195,7 @@ def test_what_a_person_has_just_written_is_shown_without_being_committed(filled)
     before = filled.git("rev-parse", "HEAD")
     assert filled.says("show", "shop") == "by hand\n"
     assert "Not committed yet" in filled.says("diff", "shop")
-    assert "Not committed: 1 files" in filled.says("status")
+    assert "Not committed: 1 file" in filled.says("status")
     assert filled.git("rev-parse", "HEAD") == before
     assert filled.git("status", "--porcelain") == "?? projects/shop/main.md"
 
@@ -204,7 +204,7 @@ def test_the_log_tells_when_who_what(filled):
     lines = filled.says("log", "shop", "setup").splitlines()
     assert len(lines) == 2
     commit = filled.git("rev-parse", "HEAD~1")[:10]
-    told = rf"\d{{4}}-\d\d-\d\d \d\d:\d\d  {commit}  Knowledge MCP Server  Imported 1 texts .*"
+    told = rf"\d{{4}}-\d\d-\d\d \d\d:\d\d  {commit}  Knowledge MCP Server  Imported 1 text .*"
     assert re.fullmatch(told, lines[0])
     assert filled.says("log", "-n", "1").splitlines()[1] == "3 more: `-n 4` shows them"
     assert "shop: Imported" in filled.says("log")

@@ -111,7 +111,7 @@ async def test_a_bad_dataset_is_told_and_mended(root):
     await put(root)
     write(root / "sample/metadata.json", {"documents": [{"path": "only-one.md"}], "model": MODEL})
     async with running(root) as service:
-        assert await errors(service) == ["the index has 3 vectors, and the metadata 1 documents"]
+        assert await errors(service) == ["the index has 3 vectors, and the metadata 1 document"]
         await put(root)
 
         async def is_well():

@@ -210,5 +210,5 @@ async def test_what_somebody_else_writes_holds_up_no_question(machine, embedder)
             "search_knowledge", project_id="My App", query="refresh tokens", mode="meaning"
         )
     assert answer["results"][0]["document"] == "auth.md"
-    assert "still being embedded; they are not searched yet" in answer["note"]
+    assert "cannot be found by meaning yet: embedding goes on" in answer["note"]
     embedder.release()

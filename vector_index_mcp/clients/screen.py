@@ -14,6 +14,7 @@ from rich.text import Text
 from vector_index_mcp.clients.client import Client
 from vector_index_mcp.clients.configs import Change, decoded
 from vector_index_mcp.console.terminal import prepared, write
+from vector_index_mcp.errors import counted
 from vector_index_mcp.foreign import visible
 
 _MOST_CHARS_OF_A_LINE = 200  # some clients keep a whole file on one line
@@ -118,7 +119,7 @@ def _unified(before: list[str], after: list[str]) -> list[str]:
     left_out = max(0, same_at_end - _CONTEXT_LINES)
     old, new = (lines[first : len(lines) - left_out] for lines in (before, after))
     if max(len(old), len(new)) > _MOST_COMPARED_LINES:
-        return [f"@@ lines {first + 1} to {first + len(old)} become {len(new)} lines @@"]
+        return [f"@@ lines {first + 1} to {first + len(old)} become {counted(len(new), 'line')} @@"]
     hunks = list(difflib.unified_diff(old, new, lineterm="", n=_CONTEXT_LINES))[2:]
     return [
         _POSITION.sub(lambda at: f"{at[1]}{int(at[2]) + first}", line)

@@ -127,7 +127,8 @@ def _lacking_changes(backlog: Backlog) -> Iterator[str]:
     elif not backlog.is_kept:
         yield "Recent changes may be missing: no process keeps this index up to date now."
     elif run is not None and run.kind is not Kind.REBUILD and run.files_done < run.files_to_do:
-        yield f"Indexing is under way: {run.files_done} of {run.files_to_do} files done."
+        files = counted(run.files_to_do, "file")
+        yield f"Indexing is under way: {run.files_done:,} of {files} done."
     elif run is not None and run.kind is Kind.START and not run.files_seen:
         yield "Recent changes may be missing: the project is still being compared with the index."
     elif backlog.pending:

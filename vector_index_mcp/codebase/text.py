@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase.hits import MOST_NAMES, SearchHit, SearchResult
-from vector_index_mcp.errors import sentence
+from vector_index_mcp.errors import counted, sentence
 
 if TYPE_CHECKING:  # imports more than a command that searches should wait for
     from vector_index_mcp.codebase.wire import (
@@ -65,7 +65,11 @@ def nothing_found(result: SearchResult) -> str:
 
 def of_run(run: "RunReport") -> str:
     """The counts of a run, in one line."""
-    parts = [f"{run.files_done} of {run.files_to_do} files to do"] if not run.finished else []
+    parts = (
+        [f"{run.files_done:,} of {counted(run.files_to_do, 'file')} to do"]
+        if not run.finished
+        else []
+    )
     parts += [
         f"{count} {word}"
         for count, word in (
@@ -77,7 +81,7 @@ def of_run(run: "RunReport") -> str:
         )
         if count
     ]
-    return f"{run.files_seen} files seen; " + (", ".join(parts) or "nothing had changed")
+    return f"{counted(run.files_seen, 'file')} seen; " + (", ".join(parts) or "nothing had changed")
 
 
 def of_trigger(result: "TriggerResult") -> str:
@@ -90,8 +94,7 @@ def of_status(status: "IndexStatus") -> str:
     lines = [f"{state_of(status)}: {status.project_path}"]
     if status.error_message:
         lines.append(f"error: {status.error_message}")
-    held = f"{status.indexed_chunk_count:,} chunks of {status.indexed_file_count:,} files"
-    parts = (f"index: {held}{_size(status.index_bytes)}", vectors_of(status))
+    parts = (f"index: {_held(status)}{_size(status.index_bytes)}", vectors_of(status))
     lines.append("; ".join(filter(None, parts)))
     lines += _of_place(status)
     if status.current_run:
@@ -101,7 +104,7 @@ def of_status(status: "IndexStatus") -> str:
     if status.waiting_for:
         lines.append(f"waiting for: {'; '.join(status.waiting_for)}")
     if status.pending_path_count:
-        lines.append(f"pending: {status.pending_path_count} changed paths")
+        lines.append(f"pending: {counted(status.pending_path_count, 'changed path')}")
     lines += _of_model(status.model)
     if status.watcher.mode != "off":
         lines.append(f"changes are noticed by: {status.watcher.mode}")
@@ -158,7 +161,7 @@ def lacking(status: "IndexStatus") -> list[str]:
         skipped = ", ".join(f"{count} {reason}" for reason, count in status.skipped.items())
         lines.append(f"skipped: {skipped}")
     if status.masked_credential_count:
-        lines.append(f"masked: {status.masked_credential_count} credentials")
+        lines.append(f"masked: {counted(status.masked_credential_count, 'credential')}")
     lines += [f"failed: {path}: {reason}" for path, reason in status.failed.items()]
     lines += [f"cut by lines: {path}: {reason}" for path, reason in status.cut_by_lines.items()]
     lines += [f"unreadable folder: {folder}" for folder in status.unreadable_folders]
@@ -179,7 +182,7 @@ def vectors_of(status: "IndexStatus") -> str:
     total, done = status.indexed_chunk_count, status.embedded_chunk_count
     if done >= total:
         return ""
-    text = f"{done:,} of {total:,} chunks have vectors"
+    text = f"{done:,} of {counted(total, 'chunk')} {'has' if total == 1 else 'have'} vectors"
     if given_up := status.given_up_chunk_count:
         text += f"; the model failed on {given_up:,}, found by words alone"
     if not status.waiting_chunk_count:
@@ -196,10 +199,15 @@ def vectors_of(status: "IndexStatus") -> str:
 
 
 def _counts(counts: "TriggerResult | ProjectTriggered") -> str:
-    text = f"{counts.indexed_chunk_count} chunks of {counts.indexed_file_count} files"
+    text = _held(counts)
     if counts.embedded_chunk_count < counts.indexed_chunk_count:
-        text += f", {counts.embedded_chunk_count} with vectors so far"
+        text += f", {counts.embedded_chunk_count:,} with vectors so far"
     return text
+
+
+def _held(counts: "IndexStatus | TriggerResult | ProjectTriggered") -> str:
+    chunks, files = counts.indexed_chunk_count, counts.indexed_file_count
+    return f"{counted(chunks, 'chunk')} of {counted(files, 'file')}"
 
 
 def _size(size: int | None) -> str:

@@ -23,7 +23,7 @@ from vector_index_mcp.codebase.arguments import (
 )
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.errors import QueryError, VectorIndexError, sentence
+from vector_index_mcp.errors import QueryError, VectorIndexError, counted, sentence
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.protocol import CACHE, Result, enveloped, is_introduced
 
@@ -216,7 +216,7 @@ async def _follow(report: _Report, index: "LiveIndex", run: Run) -> None:
     while not run.finished.is_set():
         progressed = run.progressed
         if run.files_to_do:
-            message = f"{run.files_done} of {run.files_to_do} files indexed"
+            message = f"{run.files_done:,} of {counted(run.files_to_do, 'file')} indexed"
             await report(run.files_done, run.files_to_do, message)
         await progressed.wait()
     steps = run.files_to_do + 1  # one more, for the end of the run
@@ -224,7 +224,7 @@ async def _follow(report: _Report, index: "LiveIndex", run: Run) -> None:
     while (now := index.progress).waits_for_vectors:
         if now.embedded > reported:  # MCP requires progress to grow, and loading takes a while
             reported = now.embedded
-            message = f"{now.embedded} of {now.chunks} chunks embedded"
+            message = f"{now.embedded:,} of {counted(now.chunks, 'chunk')} embedded"
             await report(steps + now.embedded, steps + now.chunks, message)
         await index.embedding_progressed()
 
@@ -236,7 +236,8 @@ def _trigger_result(now: "Status", run: Run, pending: int) -> wire.TriggerResult
     if not run.finished.is_set():
         message = "Indexing goes on in the background; get_status shows its progress."
     elif pending:
-        message = f"Files changed meanwhile and still have to be indexed: {pending} paths."
+        paths = counted(pending, "path")
+        message = f"Files changed meanwhile and still have to be indexed: {paths}."
     elif progress.lacks_vectors:
         lack = progress.embedder_reason or "Embedding goes on in the background."
         message = f"All text is indexed and can be found by words. {lack}"

@@ -9,7 +9,7 @@ from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.console import belongings
 from vector_index_mcp.console.belongings import Belongings
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.errors import BackgroundError, SettingsError
+from vector_index_mcp.errors import BackgroundError, SettingsError, counted
 from vector_index_mcp.files.removal import Left
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.settings import Settings
@@ -86,7 +86,7 @@ def _bytes(size: int) -> str:
 
 
 def _some(failed: Sequence[Left]) -> str:
-    return "1 thing is" if len(failed) == 1 else f"{len(failed)} things are"
+    return f"{counted(len(failed), 'thing')} {'is' if len(failed) == 1 else 'are'}"
 
 
 def _is_wanted(found: Belongings) -> bool:

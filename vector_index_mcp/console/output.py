@@ -11,6 +11,7 @@ from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.errors import counted
 from vector_index_mcp.foreign import visible, visible_values
 
 _SECONDS_PER_MINUTE = 60
@@ -96,7 +97,7 @@ def _held(status: "IndexStatus") -> str:
         vectors = "all with vectors" if chunks else "none yet"
     else:
         vectors = f"{done:,} with vectors" if done else "none with vectors"
-    return f"{files:,} files, {chunks:,} chunks, {vectors}"
+    return f"{counted(files, 'file')}, {counted(chunks, 'chunk')}, {vectors}"
 
 
 def _duration(seconds: float) -> str:
@@ -119,13 +120,19 @@ def of_verify(report: "Report") -> int:
     """Print how the index differs from the files; returns 1 if it does."""
     for key, fault in sorted(report.faults.items()):
         write(f"{visible(key)} {fault}")
-    counts = f"{report.files} files, {report.chunks} chunks, {report.vectors} vectors"
+    counts = ", ".join(
+        (
+            counted(report.files, "file"),
+            counted(report.chunks, "chunk"),
+            counted(report.vectors, "vector"),
+        )
+    )
     if lacking := report.chunks - report.vectors:
-        which = f"{lacking:,} of {report.chunks:,} chunks"
+        which = f"{lacking:,} of {counted(report.chunks, 'chunk')}"
         write(f"without a vector, so found by words only: {which}; {_EMBEDS}")
     if report.faults:
         count = len(report.faults)
-        wrong = "1 file differs" if count == 1 else f"{count} files differ"
+        wrong = f"{counted(count, 'file')} {'differs' if count == 1 else 'differ'}"
         write(f"{counts}; {wrong} from the index; `verify --repair` builds the index anew")
         return 1
     write(f"{counts}; the index is as the files are")

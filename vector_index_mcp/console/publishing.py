@@ -14,7 +14,13 @@ from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
-from vector_index_mcp.errors import ModelNotFoundError, SettingsError, StorageError, StoreError
+from vector_index_mcp.errors import (
+    ModelNotFoundError,
+    SettingsError,
+    StorageError,
+    StoreError,
+    counted,
+)
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.foreign import visible, visible_values
@@ -185,17 +191,18 @@ def _lines(published: Published) -> list[str]:
             f"than{at[3:]}; nothing was changed"
         ]
     lines = [
-        f"branch {published.branch}{at}: {published.files:,} files, {published.chunks:,} chunks, "
-        f"{_megabytes(published.size)}",
-        f"uploaded {published.uploaded} objects, {_megabytes(published.uploaded_bytes)}"
+        f"branch {published.branch}{at}: {counted(published.files, 'file')}, "
+        f"{counted(published.chunks, 'chunk')}, {_megabytes(published.size)}",
+        f"uploaded {counted(published.uploaded, 'object')}, {_megabytes(published.uploaded_bytes)}"
         if published.uploaded
         else "nothing had to be uploaded",
     ]
     if published.vectors_shared:
-        lines.append(f"gave {published.vectors_shared:,} vectors to the team's store")
+        lines.append(f"gave {counted(published.vectors_shared, 'vector')} to the team's store")
     if published.removed:
         lines.append(
-            f"removed {published.removed} old objects, {_megabytes(published.removed_bytes)}"
+            f"removed {counted(published.removed, 'old object')}, "
+            f"{_megabytes(published.removed_bytes)}"
         )
     return lines
 

@@ -15,6 +15,7 @@ from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResul
 from vector_index_mcp.codebase.lines import best_line
 from vector_index_mcp.codebase.text import miss, nothing_found
 from vector_index_mcp.engine.query import Query
+from vector_index_mcp.errors import counted
 from vector_index_mcp.foreign import visible
 
 _TAB_COLUMNS = 4
@@ -221,5 +222,4 @@ def _added(parts: Mapping[str, float]) -> str:
 def _footer(result: SearchResult) -> str:
     if not result.results:
         return nothing_found(result)
-    count = len(result.results)
-    return f"{count} {'result' if count == 1 else 'results'}, {_MODES[result.mode]}"
+    return f"{counted(len(result.results), 'result')}, {_MODES[result.mode]}"

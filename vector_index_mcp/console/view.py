@@ -14,6 +14,7 @@ from rich.text import Text
 
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.wire import FileChange, IndexStatus, RunReport
+from vector_index_mcp.errors import counted
 
 _STATES = {"WATCHING": "green", "SCANNING": "cyan", "INITIALIZING": "cyan", "ERROR": "bold red"}
 _CHANGES = {"indexed": "green", "removed": "magenta", "failed": "red", "skipped": "dim"}
@@ -170,7 +171,7 @@ def _lacking(status: IndexStatus, room: int) -> Iterator[tuple[str, RenderableTy
     if status.skipped:
         yield "skipped", ", ".join(f"{count:,} {why}" for why, count in status.skipped.items())
     if status.masked_credential_count:
-        yield "masked", f"{status.masked_credential_count:,} credentials"
+        yield "masked", counted(status.masked_credential_count, "credential")
     for number, (path, reason) in enumerate(status.failed.items()):
         label = "" if number else "failed"
         if number == _MOST_FAILED_SHOWN:
@@ -178,7 +179,7 @@ def _lacking(status: IndexStatus, room: int) -> Iterator[tuple[str, RenderableTy
             break
         yield label, Text(f"{_end_of(path, room)}: {reason}", style="red")
     if status.cut_by_lines:
-        yield "by lines", f"{len(status.cut_by_lines)} files that could not be parsed"
+        yield "by lines", f"{counted(len(status.cut_by_lines), 'file')} that could not be parsed"
     for folder in status.unreadable_folders[:_MOST_FAILED_SHOWN]:
         yield "folder", Text(f"{_end_of(folder, room)}: cannot be listed", style="red")
 
@@ -194,16 +195,20 @@ def _changes(status: IndexStatus, room: int) -> Iterator[tuple[str, RenderableTy
 
 def summary(status: IndexStatus) -> str:
     """Return the status in one line; the line changes only when something has happened."""
-    parts = [f"{status.indexed_file_count} files, {status.indexed_chunk_count} chunks"]
+    parts = [
+        counted(status.indexed_file_count, "file"),
+        counted(status.indexed_chunk_count, "chunk"),
+    ]
     if status.embedded_chunk_count < status.indexed_chunk_count:
-        parts.append(f"{status.embedded_chunk_count} with vectors")
+        parts.append(f"{status.embedded_chunk_count:,} with vectors")
     if (run := status.current_run) and run.files_to_do:
-        parts.append(f"{run.files_done} of {run.files_to_do} files done")
+        parts.append(f"{run.files_done:,} of {counted(run.files_to_do, 'file')} done")
     if status.pending_path_count:
-        parts.append(f"{status.pending_path_count} paths pending")
+        parts.append(f"{counted(status.pending_path_count, 'path')} pending")
     if status.failed:
         parts.append(f"{len(status.failed)} failed")
-    parts += [f"model {status.model.state}", f"{status.queries.answered} queries"]
+    asked = status.queries.answered
+    parts += [f"model {status.model.state}", "1 query" if asked == 1 else f"{asked:,} queries"]
     error = f": {status.error_message}" if status.error_message else ""
     return f"{text.state_of(status)}: {', '.join(parts)}{error}"
 

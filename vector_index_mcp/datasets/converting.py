@@ -17,7 +17,7 @@ from vector_index_mcp.datasets import flat, kinds, metadata, table
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART, Facts
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.errors import VectorIndexError, counted
 from vector_index_mcp.processes import confined
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def convert(index: Path, texts: Path, folder: Path) -> None:
     count, dimension = found.vectors.shape
     if count != len(known.texts):
         raise BadDatasetError(
-            f"the index has {count} vectors, and the metadata {len(known.texts)} documents"
+            f"the index has {counted(count, 'vector')}, and the metadata "
+            f"{counted(len(known.texts), 'document')}"
         )
     part = folder.with_name(f"{folder.name}.{os.getpid()}{PART}")
     is_unit = asyncio.run(_filled(part, found, known, dimension))

@@ -21,7 +21,7 @@ from vector_index_mcp.engine.prose.searching import deep_enough, fused, variant
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
-from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError
+from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, counted
 from vector_index_mcp.indexing.asking import OnLoading, Question, ask
 from vector_index_mcp.indexing.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
@@ -189,7 +189,8 @@ def _reason_for_none(documents: Documents, wanted: Wanted) -> str:
         near = difflib.get_close_matches(wanted.collection[:_MOST_NAME_CHARS], names, 1)
         known = [*dict.fromkeys([*near, *names])]  # the one that may be meant comes first
         shown = ", ".join(map(repr, known[:_MOST_NAMES]))
-        more = f" and {len(known) - _MOST_NAMES} others" if len(known) > _MOST_NAMES else ""
+        others = len(known) - _MOST_NAMES
+        more = f" and {counted(others, 'other')}" if others > 0 else ""
         asked = wanted.collection[:_MOST_NAME_CHARS]
         return f"There is no collection {asked!r}; there are {shown}{more}"
     return ""

@@ -16,6 +16,7 @@ from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.uris import SCHEME, hash_asked, uri_of
 from vector_index_mcp.engine.prose.properties import stem_of
+from vector_index_mcp.errors import counted
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.ledger import Ledger
@@ -128,8 +129,7 @@ async def get(
     body = lines.numbered(cut.text, cut.start) if part.is_numbered else cut.text
     links, note = await documents.links_of(ledger, text.key), ""
     if cut.start > max(count := len(lines.lines_of(text.body)), 1):
-        held = "1 line" if count == 1 else f"{count:,} lines"
-        note = f"The document has {held}; line {cut.start:,} is behind its end"
+        note = f"The document has {counted(count, 'line')}; line {cut.start:,} is behind its end"
     return replace(text, body=body, links=links, note=note)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from vector_index_mcp.errors import counted
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.history import contents, id_of, versions_of
@@ -127,7 +128,7 @@ def _text_with(store: Store, path: str, revision: str) -> bytes | None:
 
 def _difference(revision: str, old: bytes, new: bytes) -> str:
     if max(len(old), len(new)) > _MOST_COMPARED_CHARS:
-        return f"the text had {len(old)} bytes and has {len(new)} now"
+        return f"the text had {counted(len(old), 'byte')} and has {len(new):,} now"
     lines = difflib.unified_diff(
         old.decode("utf-8", "replace").splitlines(),
         new.decode("utf-8", "replace").splitlines(),

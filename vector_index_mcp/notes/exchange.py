@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vector_index_mcp.checks import Issues
-from vector_index_mcp.errors import SettingsError, UnknownError
+from vector_index_mcp.errors import SettingsError, UnknownError, counted
 from vector_index_mcp.notes import checklists
 from vector_index_mcp.notes.arguments import TOOLS
 from vector_index_mcp.notes.calls import Store
@@ -290,7 +290,7 @@ def importing(store: Store, project: str, folder: Folder, *, replaces: bool) -> 
         puts |= _files_of(found, number, checklist)
     old = [path for place in lists for path in store.disk.files(place)]
     drops = tuple(path for path in old if path not in puts)
-    counts = f"{len(texts)} texts and {len(lists)} to-do lists"
+    counts = f"{counted(len(texts), 'text')} and {counted(len(lists), 'to-do list')}"
     message = f"Update knowledge for {found.id}: Imported {counts}"
     return Plan(Change({**puts, **entry}, drops), message, len(taken))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.errors import VectorIndexError, counted
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
@@ -259,8 +259,8 @@ class Notes:
             answer["by_words_alone"] = answered.lack
         elif answered.without_vectors:
             answer["note"] = (
-                f"{answered.without_vectors} chunks of the notes are still being embedded; "
-                f"{'their meaning is' if by_words else 'they are'} not searched yet"
+                f"{counted(answered.without_vectors, 'chunk')} of the notes cannot be found by "
+                f"meaning yet{', only by words' if by_words else ''}: embedding goes on"
             )
         return answer
 

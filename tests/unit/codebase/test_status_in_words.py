@@ -1,10 +1,15 @@
 """How an index is, in the words that people and agents read."""
 
+import re
+
 import pytest
 from statuses import status
 
 from vector_index_mcp.codebase.text import of_status
-from vector_index_mcp.codebase.wire import ModelStatus, WatcherStatus
+from vector_index_mcp.codebase.wire import ModelStatus, QueryStatus, RunReport, WatcherStatus
+from vector_index_mcp.console import output
+from vector_index_mcp.console.view import summary
+from vector_index_mcp.indexing.verify import Report
 
 SOME = "12,000 chunks of 1,204 files, 1.2 MB; 9,502 of 12,000 chunks have vectors"
 
@@ -59,3 +64,20 @@ def test_the_state_is_what_happens(fields, first):
 def test_a_model_that_is_not_loaded_is_not_said_to_be_switched_off():
     model = ModelStatus(name="m", state="off", chunks_embedded=0)
     assert "\nmodel: m, off until it is needed\n" in of_status(lacking(model=model))
+
+
+def test_one_of_anything_is_told_as_one(capsys):
+    names = [name for name in RunReport.model_fields if name.startswith(("files_", "chunks_"))]
+    run = RunReport(kind="start", finished=False, seconds=1.0, **dict.fromkeys(names, 1))
+    counts = ("indexed_chunk_count", "indexed_file_count", "pending_path_count")
+    one = status(
+        **dict.fromkeys((*counts, "masked_credential_count", "waiting_chunk_count"), 1),
+        embedded_chunk_count=0,
+        current_run=run,
+        queries=QueryStatus(answered=1),
+    )
+    output.of_index(run, one, 1.0, is_followed=True)
+    output.of_verify(Report(files=1, chunks=1, vectors=0, faults={"a": "is not indexed"}))
+    words = "\n".join((of_status(one), summary(one), capsys.readouterr().out))
+    assert "1 file differs" in words
+    assert re.findall(r"(?<![\d.,])1 \w*s\b", words.replace("1 s", "")) == []

@@ -173,9 +173,9 @@ def test_a_name_is_no_markup():
 
 
 def test_a_line_sums_up_and_tells_what_goes_on():
-    assert summary(status()) == "WATCHING: 1200 files, 3000 chunks, model ready, 0 queries"
+    assert summary(status()) == "WATCHING: 1,200 files, 3,000 chunks, model ready, 0 queries"
     assert summary(FULL).startswith(
-        "ERROR: 1200 files, 3000 chunks, 1000 with vectors, 300 of 1200 files done, "
+        "ERROR: 1,200 files, 3,000 chunks, 1,000 with vectors, 300 of 1,200 files done, "
         "7 paths pending, 9 failed, model unavailable, 12 queries: the disk is full"
     )
 

@@ -248,7 +248,7 @@ def test_any_folder_of_markdown_becomes_a_project(kept, folder):
     }
     [(number, found)] = lists(kept, "copy")
     assert (number, found.description, found.items[0].title) == (1, "Tasks", "one")
-    assert log(kept.home)[0][1] == "Update knowledge for copy: Imported 7 texts and 1 to-do lists"
+    assert log(kept.home)[0][1] == "Update knowledge for copy: Imported 7 texts and 1 to-do list"
     assert len(log(kept.home)) == 2
 
 

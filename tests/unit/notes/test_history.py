@@ -452,7 +452,7 @@ def test_a_diff_says_what_comes_what_goes_and_what_is_no_text():
     new = {"come.md": b"y", "same.md": b"s", "bytes.md": b"\xff\xfe"}
     assert list(unified(old, new)) == [
         "--- bytes.md", "+++ bytes.md",
-        "@@ 1 bytes become 2; they are no text in UTF-8 @@",
+        "@@ 1 byte became 2; they are no text in UTF-8 @@",
         "--- /dev/null", "+++ come.md", "@@ -0,0 +1 @@", "+y", "\\ No newline at end of file",
         "--- gone.md", "+++ /dev/null", "@@ -1 +0,0 @@", "-x",
     ]  # fmt: skip
@@ -466,7 +466,7 @@ def test_an_edit_of_a_huge_text_is_a_hunk_and_another_huge_text_is_a_line():
     assert found[6:8] == ["-30000", "+new"]
     other = "".join(reversed(lines))
     [*_, said] = unified({"a": "".join(lines).encode()}, {"a": other.encode()})
-    assert said == "@@ 60000 lines from 1 on become 60000 @@"
+    assert said == "@@ 60,000 lines from 1 on became 60,000 @@"
 
 
 # -- pieces ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.datasets import keeping, manifest, packing, table
 from vector_index_mcp.datasets.conversion import prove
 from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.errors import SettingsError, VectorIndexError, sentence
+from vector_index_mcp.errors import SettingsError, VectorIndexError, counted, sentence
 from vector_index_mcp.foreign import visible
 
 
@@ -30,7 +30,7 @@ def _pack(line: argparse.Namespace) -> int:
         count = packing.pack(folder, target)
     except (BadDatasetError, OSError) as error:
         raise VectorIndexError(f"{folder} cannot be packed: {sentence(error)}") from error
-    write(visible(f"{target}: {count} files, {target.stat().st_size:,} bytes"))
+    write(visible(f"{target}: {counted(count, 'file')}, {target.stat().st_size:,} bytes"))
     return 0
 
 

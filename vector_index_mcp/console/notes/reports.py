@@ -217,7 +217,7 @@ def of_status(found: Mapping[str, Any]) -> str:
         ("Folder:", found["storage_path"]),
         ("Branch:", found["current_branch"] or "-"),
         ("Last commit:", found["last_commit"] or "-"),
-        ("Not committed:", f"{found['uncommitted_files']} files"),
+        ("Not committed:", counted(found["uncommitted_files"], "file")),
         ("Remote:", found["remote_status"]),
     ]
     lines = [f"{name:<15}{visible(str(value))}" for name, value in rows]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from vector_index_mcp.errors import split_remedy
+from vector_index_mcp.errors import counted, split_remedy
 from vector_index_mcp.notes import overview
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.limits import MOST_SHOWN
@@ -120,7 +120,7 @@ def _notes(store: Store) -> tuple[str, list[_Problem]]:
     if not overview.has_notes(store.disk):
         return overview.NOTHING, []
     count = len(list(Projects(store.disk).all()))
-    return f"{count} project{'s' if count != 1 else ''} in {root}", []
+    return f"{counted(count, 'project')} in {root}", []
 
 
 # -- which projects --------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def _documents(store: Store) -> tuple[str, list[_Problem]]:
                 problems.append(_failed(split_remedy(str(read))[0], _BY_HAND))
             else:
                 problems += _of_document(project, read)
-    return f"{count} texts can be read", problems
+    return f"{counted(count, 'text')} can be read", problems
 
 
 def _of_document(project: Project, read: Read) -> Iterator[_Problem]:
@@ -261,7 +261,7 @@ def _todos(store: Store) -> tuple[str, list[_Problem]]:
             for number in sorted(n for n, times in numbers.items() if times > 1):
                 words = f"{todo.folder} has {numbers[number]} tasks with the number {number}"
                 problems.append(_failed(words, f"{_REPAIR} gives the later ones new numbers"))
-    return f"{count} tasks can be read, each with a number of its own", problems
+    return f"{counted(count, 'task')} can be read, each with a number of its own", problems
 
 
 # -- the history -----------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
         )
         return "", [_failed(f"damaged: {_first_line(result)}", remedy)]
     count = len(entries(store, head_of(store)))
-    return f"sound, {count} commits", []
+    return f"sound, {counted(count, 'commit')}", []
 
 
 def _checked(store: Store) -> GitResult | None:
@@ -360,7 +360,7 @@ def _not_committed(store: Store) -> tuple[str, list[_Problem]]:
     changed = ByHand(store.disk).changed(tree_of(store.repository, head_of(store)))
     if not changed:
         return "everything is committed", []
-    count = f"{len(changed)} file{'s' if len(changed) != 1 else ''}"
+    count = counted(len(changed), "file")
     return f"{count} will be committed with the next change: {some(changed)}", []
 
 

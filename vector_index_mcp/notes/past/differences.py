@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
+from vector_index_mcp.errors import counted
+
 _AROUND = 3
 _MOST_LINES = 5_000  # of one side; difflib takes many seconds for more
 _NO_FILE = "/dev/null"
@@ -29,14 +31,15 @@ def _of_file(before: bytes, after: bytes) -> Iterator[str]:
     try:
         old, new = _lines(before.decode()), _lines(after.decode())
     except UnicodeDecodeError:
-        yield f"@@ {len(before)} bytes become {len(after)}; they are no text in UTF-8 @@"
+        old_bytes = counted(len(before), "byte")
+        yield f"@@ {old_bytes} became {len(after):,}; they are no text in UTF-8 @@"
         return
     # Most edits change a few lines. Skip the equal lines at both ends, to save time.
     first = max(0, _same(old, new) - _AROUND)
     last = max(0, _same(old[first:][::-1], new[first:][::-1]) - _AROUND)
     old_part, new_part = old[first : len(old) - last], new[first : len(new) - last]
     if max(len(old_part), len(new_part)) > _MOST_LINES:
-        yield f"@@ {len(old_part)} lines from {first + 1} on become {len(new_part)} @@"
+        yield f"@@ {counted(len(old_part), 'line')} from {first + 1} on became {len(new_part):,} @@"
         return
     matcher = difflib.SequenceMatcher(None, old_part, new_part)
     for group in matcher.get_grouped_opcodes(_AROUND):
