@@ -98,7 +98,6 @@ def skipped_on_terminal(name: str, size: int, most: int) -> str:
 
 
 def _kilobytes(size: int) -> str:
-    """Return a size as the contract writes it; below 1 KB, of which it makes 0 or 1, exactly."""
-    if size < _KILOBYTE:
-        return f"{size / _KILOBYTE:.2g}KB"
-    return f"{int(size / _KILOBYTE + 0.5)}KB"
+    """Return a size as the contract writes it: rounded, unless that would make nothing of it."""
+    kilobytes = size / _KILOBYTE
+    return f"{rounded}KB" if (rounded := int(kilobytes + 0.5)) else f"{kilobytes:.2g}KB"

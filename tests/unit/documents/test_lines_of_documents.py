@@ -90,7 +90,9 @@ def test_what_is_too_large_is_told_with_how_to_get_it():
     )
 
 
-def test_a_size_below_a_kilobyte_is_not_nothing():
+def test_a_size_is_rounded_as_the_contract_does_but_not_to_nothing():
+    assert "(1KB)" in skipped("small.md", 604)
+    assert "(2KB > 1KB)" in skipped_on_terminal("small.md", 1_536, 512)
     assert "(0.29KB)" in skipped("small.md", 300)
     assert "(0.29KB > 0.098KB)" in skipped_on_terminal("small.md", 300, 100)
     assert "(1KB > 0KB)" in skipped_on_terminal("small.md", 1_024, 0)
