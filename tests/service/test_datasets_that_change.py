@@ -49,7 +49,7 @@ async def test_a_folder_that_is_not_there_holds_no_dataset(root):
     root.rmdir()
     async with running(root) as service:
         assert await service.listed() == ([], [])
-        told = f"the folder {root} does not exist; "
+        told = f"there is no folder {root}; datasets are served as soon as it holds some"
         listed = await _list(service, with_errors=True)
         assert listed["metadata"]["note"].startswith(told)
         [note] = (await service.search(query(dataset=EVERYTHING))).notes

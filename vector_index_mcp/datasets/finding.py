@@ -26,6 +26,11 @@ class Walk:
     """Whether the search looked at everything; False if it reached a limit."""
 
 
+def lack_of(root: Path) -> str:
+    """The sentence for a folder of all datasets that does not exist."""
+    return f"there is no folder {root}; datasets are served as soon as it holds some"
+
+
 def find(root: Path) -> Walk:
     """Find all manifests below `root`, sorted by path; none if there is no such folder.
 

@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from vector_index_mcp.datasets.arguments import Asked
 from vector_index_mcp.datasets.dataset import Dataset, Result
+from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.datasets.making import Made
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.models import Models, plain
@@ -91,12 +92,7 @@ class Datasets:
     @property
     def lack(self) -> str:
         """A sentence if there is no folder of datasets; otherwise empty."""
-        if self.registry.has_folder:
-            return ""
-        return (
-            f"the folder {self.registry.root} does not exist; datasets are served as soon as it is "
-            "there and holds some"
-        )
+        return "" if self.registry.has_folder else lack_of(self.registry.root)
 
     async def listed(self) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
         """Return the datasets that are served, and why others are not."""

@@ -25,6 +25,7 @@ from vector_index_mcp.console.datasets.arguments import (
     resolved,
 )
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import DATASETS
 
@@ -64,8 +65,7 @@ def run(
     pass_on_log_level(line)
     folder = resolved(line.folder)
     if not folder.is_dir():
-        told = f"there is no folder {folder}; datasets are served as soon as it holds some"
-        write(f"vector-index-mcp: {visible(told)}", sys.stderr)
+        write(f"vector-index-mcp: {visible(lack_of(folder))}", sys.stderr)
     endpoint = endpoint_of(DATASETS, folder)
     if line.command == UI:
         from vector_index_mcp.console import ui

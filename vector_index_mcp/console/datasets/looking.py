@@ -14,6 +14,7 @@ from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, resol
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.datasets import keeping, manifest, registry
 from vector_index_mcp.datasets.dataset import Dataset
+from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.registry import LoadError
 from vector_index_mcp.errors import UnknownError, VectorIndexError, counted
@@ -65,7 +66,7 @@ def _list(line: argparse.Namespace, settings: "Settings") -> int:
         write(json.dumps({"datasets": found, "errors": failed}, indent=2))
         return 1 if errors else 0
     if not ready and not errors:
-        write(visible(f"There is no {'dataset in' if root.is_dir() else 'folder'} {root}"))
+        write(visible(f"there is no dataset in {root}" if root.is_dir() else lack_of(root)))
         write(_HOW_TO_GET_ONE, sys.stderr)
     for dataset in ready:
         texts, model = counted(dataset.facts.count, "text"), dataset.model
