@@ -108,3 +108,27 @@ async def test_an_ended_session_makes_room(client):
     assert ended.status_code == 200
     await begun(client)
     assert [await status_of(client, name) for name in names] == [*[200] * (MOST - 1), 404]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "id_"),
+    [
+        (b"{nonsense", -32700, None),
+        (b"\xff", -32700, None),
+        (b"", -32700, None),
+        (b"[]", -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": 5}', -32600, 7),
+        (b'{"jsonrpc": "1.0", "id": "a", "method": "ping"}', -32600, "a"),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": []}', -32600, 7),
+    ],
+)
+@pytest.mark.parametrize("version", [{}, {"mcp-protocol-version": "2026-07-28"}])
+async def test_a_body_that_is_no_message_is_refused_in_words_of_ours(
+    client, body, code, id_, version
+):
+    headers = {"content-type": "application/json"} | version
+    answer = await client.post("/mcp", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert (answer.json()["id"], answer.json()["error"]["code"]) == (id_, code)
+    assert "pydantic" not in answer.text.lower()
+    assert "validation error" not in answer.text.lower()

@@ -226,7 +226,8 @@ def _either(mcp: Any, rest: App) -> App:
             await rest(scope, receive, send)
             return
         message = await receive()  # all of the body: the guard has read it
-        if (refusal := session.refusal_of_id(message.get("body", b""))) is not None:
+        is_post = scope["method"] == "POST"
+        if is_post and (refusal := session.refusal_of_body(message.get("body", b""))) is not None:
             await _refuse(refusal, send)
             return
         # We keep no events to send again, and the library fails where somebody asks for them.

@@ -216,18 +216,21 @@ def _has_id(line: bytes) -> bool:
     return b"id" in line and "id" in json.loads(line)
 
 
-def refusal_of_id(body: bytes) -> bytes | None:
-    """The answer to a request over HTTP with an id that no request may have; None for all others.
+def refusal_of_body(body: bytes) -> bytes | None:
+    """The answer to a body over HTTP that is no valid message; None if it is one.
 
-    The library takes it for a notification, and would never answer it.
+    The library would quote Pydantic, and never answer a request with an id that none may have,
+    since it takes that for a notification.
     """
     try:
         message = jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValidationError:
-        return None
-    if not isinstance(message, JSONRPCNotification) or not _has_id(body):
-        return None
-    return _NO_ID.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        refusal = _refusal(body)
+    else:
+        if not isinstance(message, JSONRPCNotification) or not _has_id(body):
+            return None
+        refusal = _NO_ID
+    return refusal.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
 def _refusal(line: bytes) -> JSONRPCError:
@@ -235,7 +238,7 @@ def _refusal(line: bytes) -> JSONRPCError:
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
-        return _error(PARSE_ERROR, "a message must be one line of JSON in UTF-8")
+        return _error(PARSE_ERROR, "a message must be JSON in UTF-8 (over stdio, on one line)")
     error = _error(INVALID_REQUEST, "this is no valid message of JSON-RPC 2.0")
     try:
         json.dumps(values, ensure_ascii=False).encode()
