@@ -60,8 +60,22 @@ def addresses(store: Store) -> list[tuple[str, str, str]]:
     return found
 
 
-def read(store: Store, address: str) -> tuple[str, str]:
+LeftOut = Callable[[], str]
+"""Says what of a project a sparse checkout leaves out; empty if that is nothing."""
+
+
+def project_in(address: str) -> str:
+    """Return the id of the project in a resource's address, which need not be valid."""
+    return unquote(address.removeprefix(_START).partition("/")[0])
+
+
+def read(store: Store, address: str, left_out: LeftOut) -> tuple[str, str]:
     """Return a resource's text and MIME type.
+
+    Args:
+        store: The store.
+        address: The address of the resource.
+        left_out: See `LeftOut`; about the resource's project.
 
     Raises:
         Refusal: If there is no such project or document, or it cannot be read.
@@ -74,26 +88,29 @@ def read(store: Store, address: str) -> tuple[str, str]:
     make = _KINDS.get(kind)
     if make is None:
         raise UnknownResource(address)
-    return make(store, existing(store.disk, unquote(project)), unquote(name))
+    return make(store, existing(store.disk, project_in(address)), unquote(name), left_out)
 
 
-def _main(store: Store, project: Project, _: str) -> tuple[str, str]:
+def _main(store: Store, project: Project, _: str, __: LeftOut) -> tuple[str, str]:
     text = store.disk.read_text(project.main)
     if text is None:
-        raise Refusal(Code.NOT_FOUND, f"Project {project.id} has no main.md yet")
+        raise Refusal(Code.DOCUMENT_NOT_FOUND, f"Project {project.id} has no main.md yet")
     return text, MARKDOWN
 
 
-def _files(store: Store, project: Project, _: str) -> tuple[str, str]:
+def _files(store: Store, project: Project, _: str, left_out: LeftOut) -> tuple[str, str]:
     files: list[Answer] = []
     for found in store.shelf.documents(project):
         if not isinstance(found, Refusal):
             name = found.document.name
             files.append({"filename": name, **metadata_of(found), "revision": found.revision})
-    return _json({"files": files, "count": len(files)})
+    answer: Answer = {"files": files, "count": len(files)}
+    if words := left_out():
+        answer["note"] = words
+    return _json(answer)
 
 
-def _chapters(store: Store, project: Project, name: str) -> tuple[str, str]:
+def _chapters(store: Store, project: Project, name: str, _: LeftOut) -> tuple[str, str]:
     found = store.shelf.document(project, name)
     chapters = [
         {"title": part.title, "level": 2, "summary": knowledge.summary(part)}
@@ -113,7 +130,7 @@ def _json(values: Answer) -> tuple[str, str]:
     return json.dumps(values, indent=2, ensure_ascii=False), JSON
 
 
-_KINDS: Mapping[str, Callable[[Store, Project, str], tuple[str, str]]] = {
+_KINDS: Mapping[str, Callable[[Store, Project, str, LeftOut], tuple[str, str]]] = {
     "main": _main,
     "files": _files,
     "chapters": _chapters,

@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from vector_index_mcp.errors import VectorIndexError, counted
 from vector_index_mcp.indexing.remedies import Remedies
-from vector_index_mcp.notes import document_calls, main_calls, store_calls, todo_calls
+from vector_index_mcp.notes import document_calls, main_calls, resources, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
 from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
@@ -176,21 +176,28 @@ class Notes:
         """Write the log entry of a call."""
         await anyio.to_thread.run_sync(self.log.write, entry)
 
+    async def read(self, address: str) -> tuple[str, str]:
+        """Return the text and the MIME type of a resource; see `resources.read`."""
+        left_out = self._left_out(resources.project_in(address))
+        try:
+            return await anyio.to_thread.run_sync(resources.read, self.store, address, left_out)
+        except Refusal as refusal:
+            raise await _explained(refusal, left_out) from None
+
     async def _answered(self, method: str, given: Given) -> Answer:
         """Answer a call; what a sparse checkout leaves out is told as that, if it is not found."""
+        left_out = self._left_out(given.get("project_id", ""))
         try:
             found = await self._found(method, given)
         except Refusal as refusal:
-            if refusal.code in _NOT_FOUND and (words := await self._left_out(given)):
-                raise Refusal(refusal.code, f"{refusal}; {words}", **refusal.context) from None
-            raise
-        if found.get("exists") is False and (words := await self._left_out(given)):
+            raise await _explained(refusal, left_out) from None
+        if found.get("exists") is False and (words := await anyio.to_thread.run_sync(left_out)):
             return {**found, "note": words}
         return found
 
-    async def _left_out(self, given: Given) -> str:
-        about, checkout = store_calls.about_left_out, self.writer.by_hand.checkout
-        return await anyio.to_thread.run_sync(about, self.store, checkout, given)
+    def _left_out(self, project_id: str) -> resources.LeftOut:
+        checkout = self.writer.by_hand.checkout
+        return partial(store_calls.about_left_out, self.store, checkout, project_id)
 
     async def _found(self, method: str, given: Given) -> Answer:
         if method in _WRITES:
@@ -302,6 +309,13 @@ class Notes:
             **notes,
             **({"commit_message": _sync_message(count)} if count else {}),
         }
+
+
+async def _explained(refusal: Refusal, left_out: resources.LeftOut) -> Refusal:
+    """Return a refusal; if something is not found, with what a sparse checkout leaves out."""
+    if refusal.code in _NOT_FOUND and (words := await anyio.to_thread.run_sync(left_out)):
+        return Refusal(refusal.code, f"{refusal}; {words}", **refusal.context)
+    return refusal
 
 
 def _sync_message(count: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vector_index_mcp import __version__
-from vector_index_mcp.notes.calls import Answer, Given, Store
+from vector_index_mcp.notes.calls import Answer, Store
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.refusal import Refusal
@@ -72,9 +72,8 @@ def _left_alone(writer: Writer) -> Iterator[str]:
         )
 
 
-def about_left_out(store: Store, checkout: Checkout, given: Given) -> str:
-    """Say what of a call's project a sparse checkout leaves out; empty if that is nothing."""
-    name = given.get("project_id", "")
+def about_left_out(store: Store, checkout: Checkout, name: str) -> str:
+    """Say what of a project a sparse checkout leaves out; empty if that is nothing."""
     try:
         project = Projects(store.disk).find(name)
         skipped = checkout.left_out(store.repository)

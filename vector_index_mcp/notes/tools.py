@@ -118,7 +118,7 @@ async def _read_resource(get_service: GetService, params: Mapping[str, Any]) -> 
         raise MCPError(INVALID_PARAMS, "the resource's address (uri) is missing")
     notes = await get_service()
     try:
-        text, kind = await anyio.to_thread.run_sync(resources.read, notes.store, address)
+        text, kind = await notes.read(address)
     except resources.UnknownResource:
         message = f"MCP error {INVALID_PARAMS}: Resource {address} not found"
         raise MCPError(INVALID_PARAMS, message) from None

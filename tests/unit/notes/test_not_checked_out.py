@@ -167,6 +167,24 @@ async def test_what_is_left_out_is_not_told_as_missing(sparse, tmp_path):
         assert (await done(client, "get_project_main", project_id="b"))["exists"]
 
 
+async def test_resources_tell_as_well_what_is_left_out(sparse, tmp_path):
+    left_out = f"the sparse checkout in {sparse} leaves out projects/b; {SPARSE}"
+
+    async def text_of(client, resource):
+        read = await client.read_resource(f"knowledge://projects/{resource}")
+        return read.contents[0].text
+
+    async with serving(notes_of(tmp_path)) as client:
+        told = await text_of(client, "b/main")
+        assert told == f"Project b has no main.md yet; {left_out}"
+        assert (await text_of(client, "b/chapters/d.md")).endswith(f"; {left_out}")
+        files = json.loads(await text_of(client, "b/files"))
+        assert files == {"files": [], "count": 0, "note": left_out}
+        assert json.loads(await text_of(client, "a/files")) == {"files": [], "count": 0}
+        (sparse / "index.json").unlink()  # now the folder alone says that there is a project
+        assert (await text_of(client, "b/main")).endswith(f"; {left_out}")
+
+
 async def test_others_and_new_ones_are_written(sparse, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         for name in ("a", "new"):
