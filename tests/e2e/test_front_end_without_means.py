@@ -15,6 +15,7 @@ from processes import (
     Place,
     obey_file_modes,
     place_of,
+    run,
     wire_of,
     with_import_hook,
 )
@@ -155,6 +156,8 @@ def test_a_full_disk_is_told(place, small_disk):
     assert_is_told(ran, "No space left on device; free some space there")
     assert "free some space" in error_told(ran)
     assert {path.suffix for path in (small_disk / "run").iterdir()} <= {".lock", ".log"}
+    told = run("status", place.project, cwd=place.folder, variables=place.variables).stderr
+    assert f"{small_disk / 'run'}: no space left for a service; free some space there" in told
 
 
 def test_a_folder_that_cannot_be_written_is_told(place):

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import socket
 import stat
 import tempfile
@@ -23,6 +24,7 @@ from vector_index_mcp.errors import ProjectError
 
 FOLDER_VARIABLE = "VECTOR_INDEX_RUNTIME_DIR"
 _HASH_CHARS = 16
+_LEAST_BYTES = 1_000_000  # for the socket, record and log of a service
 HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
 _CONNECT_SECONDS = 2.0
 _LONGEST_ADDRESS_BYTES = 103  # of a socket on macOS; Linux allows 107
@@ -71,6 +73,16 @@ class Endpoint:
             ProjectError: If it cannot be made, or is not private.
         """
         _make_private(self.folder)
+
+    @property
+    def lack_of_space(self) -> str:
+        """A sentence if the folder's disk has no room for a service; otherwise empty."""
+        if shutil.disk_usage(self.folder).free >= _LEAST_BYTES:
+            return ""
+        return (
+            f"{self.folder}: no space left for a service; free some space there, or set "
+            f"{FOLDER_VARIABLE}"
+        )
 
     def connect(self) -> socket.socket:
         """Connect to the service.

@@ -95,6 +95,8 @@ def status(project: Path, settings: Settings, *, as_json: bool) -> int:
     """Print what the index holds; returns the exit status."""
     answer = _answer_of_service(project, "status", {})
     if answer is None:
+        if lack := endpoint_of(CODEBASE, project).lack_of_space:
+            write(visible(lack), sys.stderr)
         from vector_index_mcp.console import local
 
         return awaited(partial(local.status, project, settings, as_json=as_json))

@@ -1,21 +1,19 @@
 """Checks the folders that the program reads and writes, and the settings."""
 
 import os
-import shutil
 import stat
 from dataclasses import replace
 from pathlib import Path
 
 from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
 from vector_index_mcp.doctor.machine import existing
-from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.errors import ProjectError, split_remedy
 from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import rule_files
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.settings import PREFIX, SECRETS, Settings
 
 _HIDDEN = "***"
-_LEAST_RUNTIME_BYTES = 1_000_000  # for the socket, record and log of a service
 
 
 def git_rules(case: Case) -> Finding:
@@ -82,11 +80,8 @@ def runtime_folder(case: Case) -> Finding:
         endpoint = case.subject.endpoint()
     except ProjectError as error:
         return failed_by(error, case.subject.remedies)
-    if shutil.disk_usage(existing(endpoint.folder)).free < _LEAST_RUNTIME_BYTES:
-        return failed(
-            f"{endpoint.folder}: no space left for a service",
-            "free some space there, or set VECTOR_INDEX_RUNTIME_DIR",
-        )
+    if lack := endpoint.lack_of_space:
+        return failed(*split_remedy(lack))
     return ok(f"{endpoint.folder}; only you can read it")
 
 
