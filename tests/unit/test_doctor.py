@@ -187,6 +187,16 @@ def test_an_index_elsewhere_is_nobodys_folder(tmp_path):
     assert machine.disk(case).verdict is not FAILED
 
 
+def test_a_state_folder_that_cannot_be_written_is_told(case, read_only):
+    assert places.state_folder(case).verdict is OK
+    case.state_folder.mkdir()
+    with read_only(case.state_folder):
+        finding = places.state_folder(case)
+    assert finding.words == f"{case.state_folder} cannot be written"
+    assert finding.remedy.endswith("set XDG_STATE_HOME to a folder of your own")
+    assert finding.verdict is FAILED
+
+
 def test_a_folder_of_services_that_others_may_open_is_told(case, tmp_path):
     assert places.runtime_folder(case).verdict is OK
     (tmp_path / "run").chmod(0o755)

@@ -40,6 +40,7 @@ CHECKS: Checks = (
     ("disk", machine.disk, _SECONDS),
     ("index folder", places.index_folder, _SECONDS),
     ("cache folder", places.cache_folder, _SECONDS),
+    ("state folder", places.state_folder, _SECONDS),
     ("runtime folder", places.runtime_folder, _SECONDS),
     ("service", index.service, _SECONDS),
     ("index", index.index, _LONG_SECONDS),

@@ -62,6 +62,11 @@ def cache_folder(case: Case) -> Finding:
     return _writable(case.cache_folder, f"{PREFIX}EMBEDDING_CACHE_DIR")
 
 
+def state_folder(case: Case) -> Finding:
+    """Check whether the locks and records of indexes can be written."""
+    return _writable(case.state_folder, "XDG_STATE_HOME")
+
+
 def _writable(folder: Path, setting: str) -> Finding:
     remedy = f"set {setting} to a folder of your own"
     place = existing(folder)
