@@ -593,6 +593,16 @@ async def test_an_answer_by_words_is_asked_again_once_the_model_is_ready(chromiu
         assert await tab.value("document.querySelector('#note').hidden")
 
 
+async def test_one_chunk_is_told_as_one(chromium, tmp_path):
+    root = write(tmp_path / "project", {"first.py": "first = 1\n"})
+    async with (
+        shown(codebase_of(root, FakeEmbedder())) as page,
+        page.running(),
+        opened(chromium, await page.address()) as tab,
+    ):
+        await tab.until("document.body.innerText.includes('1 chunk, 100 %')")
+
+
 async def test_a_service_that_is_gone_is_told_until_it_is_back(chromium, tmp_path):
     root = write(tmp_path / "project", PROJECT)
     tab = await chromium.tab()

@@ -45,7 +45,7 @@ function factsOf(status, done) {
   if (run) facts.push(["Now", runOf(run)]);
   facts.push(["Files", number(status.indexed_file_count)]);
   facts.push(["Chunks", number(status.indexed_chunk_count)]);
-  if (status.indexed_chunk_count) facts.push(["By meaning", `${number(status.embedded_chunk_count)} chunks, ${done} %`, el("span", { class: "bar", "--share": `${done}%` })]);
+  if (status.indexed_chunk_count) facts.push(["By meaning", `${plural(status.embedded_chunk_count, "chunk", "chunks")}, ${done} %`, el("span", { class: "bar", "--share": `${done}%` })]);
   if (status.pending_path_count) facts.push(["Waiting", plural(status.pending_path_count, "changed path", "changed paths")]);
   facts.push(["Model", `${model.name || "none used yet"}, ${model.state}`, model.reason && el("p", { class: "muted" }, model.reason)]);
   const watching = { events: "noticed at once", polling: "looked for regularly", off: "not noticed now" }[watcher.mode];
@@ -70,7 +70,7 @@ function factsOf(status, done) {
 function runOf(run) {
   if (!run.files_to_do) return "comparing the project with the index";
   const left = run.seconds_left === null ? "" : `, about ${duration(run.seconds_left)} left`;
-  return `${number(run.files_done)} of ${number(run.files_to_do)} files${left}`;
+  return `${number(run.files_done)} of ${plural(run.files_to_do, "file", "files")}${left}`;
 }
 
 function duration(seconds) {
