@@ -1,7 +1,8 @@
 """A cache of vectors by (model, chunk hash), shared by all projects of the user.
 
 It is a SQLite file, because several processes write it at once. A fault of the cache costs time,
-never a result: a damaged file is deleted, and if the folder cannot be written there is no cache.
+never a result: a damaged file is deleted, a damaged vector is not found, and if the folder cannot
+be written there is no cache.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import logging
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,9 +33,28 @@ _WAIT_FOR_OTHERS_SECONDS = 2.0
 # SQLite gives a row longer than a quarter of a page an extra page of its own. Measured: a vector of
 # 1.5 KB took 4.8 KB with SQLite's usual pages of 4 KB, and takes 2.0 KB with pages of 16 KB.
 _PAGE_BYTES = 16_384
+# Errors that pass or that a person can mend. SQLite's others, and those that values of a wrong type
+# lead to, show damage.
+_PASSING = {
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOLFS,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_READONLY,
+}
+_PRIMARY = 0xFF  # the part of an error's number that says its kind
+_SUM_BYTES = 4
 _TABLES = """
 CREATE TABLE IF NOT EXISTS vectors (
-    model BLOB NOT NULL, chunk BLOB NOT NULL, vector BLOB NOT NULL,
+    model BLOB NOT NULL, chunk BLOB NOT NULL,
+    vector BLOB NOT NULL, -- followed by its checksum: SQLite notices no other byte in it
     used INTEGER NOT NULL, -- the day of the last use, counted from the epoch
     PRIMARY KEY (model, chunk)
 ) WITHOUT ROWID;
@@ -87,10 +108,10 @@ class EmbeddingCache:
                     self._connection = _connect(self._path)
                 with self._connection:
                     return work(self._connection)
-            except (sqlite3.Error, OSError) as error:
+            except (sqlite3.Error, OSError, UnicodeError, TypeError) as error:
                 _log.warning("the embedding cache %s is not usable: %s", self._path, error)
                 self._disconnect()
-                if type(error) is sqlite3.DatabaseError:  # "malformed", "not a database"
+                if _is_damage(error):
                     with contextlib.suppress(OSError):  # open in another process, on Windows
                         self._path.unlink()
                 return otherwise
@@ -99,6 +120,13 @@ class EmbeddingCache:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _is_damage(error: Exception) -> bool:
+    number = getattr(error, "sqlite_errorcode", None)
+    if number is None:  # not from SQLite itself
+        return not isinstance(error, OSError)
+    return number & _PRIMARY not in _PASSING
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -133,9 +161,10 @@ def _select(
             f"UPDATE vectors SET used = ? WHERE {where} AND used < ?", (_today(), *key, _today())
         )
     return {
-        chunk.hex(): np.frombuffer(blob, dtype="<f4")
+        chunk.hex(): np.frombuffer(blob, dtype="<f4", count=model.dimension)
         for chunk, blob in rows
-        if len(blob) == 4 * model.dimension
+        if len(blob) == 4 * model.dimension + _SUM_BYTES
+        and blob[-_SUM_BYTES:] == _sum_of(key[0], chunk, blob[:-_SUM_BYTES])
     }
 
 
@@ -149,8 +178,11 @@ def _insert(
     connection.executemany(
         "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
         [
-            (digest, bytes.fromhex(key), np.asarray(vector, dtype="<f4").tobytes(), today)
-            for key, vector in vectors.items()
+            (digest, chunk, blob + _sum_of(digest, chunk, blob), today)
+            for chunk, blob in (
+                (bytes.fromhex(key), np.asarray(vector, dtype="<f4").tobytes())
+                for key, vector in vectors.items()
+            )
         ],
     )
     used = _bytes_used(connection)
@@ -164,6 +196,11 @@ def _insert(
             "(SELECT model, chunk FROM vectors ORDER BY used LIMIT ?)",
             (max(1, int(count * dropped)),),
         )
+
+
+def _sum_of(model: bytes, chunk: bytes, vector: bytes) -> bytes:
+    """Return the checksum of a row; it shows damage, and forgery only as far as the file does."""
+    return zlib.crc32(vector, zlib.crc32(model + chunk)).to_bytes(_SUM_BYTES, "big")
 
 
 def _bytes_used(connection: sqlite3.Connection) -> int:

@@ -1,6 +1,7 @@
 """The embedding cache remembers, stays bounded, and never costs more than time."""
 
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+from drawn import examples
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity
@@ -183,6 +185,52 @@ def test_a_damaged_file_is_replaced(tmp_path, opened, damage):
     cache.put(MODEL, vectors("ab"))
     cache.put(MODEL, vectors("ab"))
     assert set(cache.get(MODEL, [key("a"), key("b")])) == {key("a"), key("b")}
+
+
+STRANGE_ROWS = {
+    "a text": "UPDATE vectors SET vector = 'abc'",
+    "a text that is no Unicode": "UPDATE vectors SET vector = CAST(vector AS TEXT)",
+    "a number": "UPDATE vectors SET vector = 7",
+    "too short": "UPDATE vectors SET vector = substr(vector, 1, 20)",
+    "nothing": "UPDATE vectors SET vector = x''",
+    "without its last byte": "UPDATE vectors SET vector = substr(vector, 1, length(vector) - 1)",
+    "of another chunk": "UPDATE vectors SET vector = (SELECT max(vector) FROM vectors)",
+    "of another table": "DROP TABLE vectors; CREATE TABLE vectors (used, chunk)",
+    "of a table with more columns": "ALTER TABLE vectors ADD COLUMN more",
+}
+
+
+@pytest.mark.parametrize("damage", STRANGE_ROWS.values(), ids=STRANGE_ROWS)
+def test_what_is_no_vector_of_ours_is_not_found_and_bars_none(tmp_path, opened, damage):
+    cache, known = opened(tmp_path), vectors("abcd")
+    cache.put(MODEL, known)
+    cache.close()
+    connection = sqlite3.connect(tmp_path / FILE)
+    connection.executescript(damage)
+    connection.close()
+    for name, vector in cache.get(MODEL, known).items():
+        np.testing.assert_array_equal(vector, known[name])
+    cache.put(MODEL, known)
+    cache.put(MODEL, known)
+    assert cache.get(MODEL, known).keys() == known.keys()
+
+
+@pytest.mark.parametrize("seed", range(examples(120)))
+def test_no_damage_anywhere_makes_a_wrong_vector(tmp_path, opened, seed):
+    randomly, known = random.Random(seed), vectors(range(60), dimension=384)
+    model = ModelIdentity("model", MODEL.digest, 384)
+    cache = opened(tmp_path)
+    cache.put(model, known)
+    cache.close()
+    content = bytearray((tmp_path / FILE).read_bytes())
+    start, length = randomly.randrange(len(content)), randomly.choice([1, 20, 2_000])
+    content[start : start + length] = randomly.randbytes(len(content[start : start + length]))
+    (tmp_path / FILE).write_bytes(content)
+    for _ in range(2):
+        for name, vector in cache.get(model, known).items():
+            np.testing.assert_array_equal(vector, known[name])
+        cache.put(model, known)
+    assert cache.get(model, known).keys() == known.keys()
 
 
 def test_an_empty_file_is_a_cache_that_is_still_empty(tmp_path, opened):
