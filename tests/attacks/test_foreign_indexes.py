@@ -28,7 +28,8 @@ from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.keeper import Role
-from vector_index_mcp.indexing.ownership import MARK, Records, Standing
+from vector_index_mcp.indexing.marks import MARK
+from vector_index_mcp.indexing.ownership import Records, Standing
 
 pytestmark = pytest.mark.anyio
 

@@ -16,6 +16,7 @@ from processes import (
     obey_file_modes,
     place_of,
     run,
+    started,
     wire_of,
     with_import_hook,
 )
@@ -171,6 +172,50 @@ async def test_a_home_that_nobody_knows_is_told(place):
     nobody = "import pwd\ndef unknown(_): raise KeyError\npwd.getpwuid = unknown\n"
     place.variables = with_import_hook(place.folder / "hook", nobody, place.variables)
     assert "your home folder is not known; set HOME" in await reason_told(place, "unset HOME;")
+
+
+def _forbidden(state: Path) -> Path:
+    state.chmod(0o000)
+    return state
+
+
+def _forbidden_records(state: Path) -> Path:
+    (state / "indexes").chmod(0o000)
+    return state / "indexes"
+
+
+def _a_file(state: Path) -> Path:
+    state.rename(state.with_name("away"))
+    state.touch()
+    return state
+
+
+@pytest.mark.parametrize("spoil", [_forbidden, _forbidden_records, _a_file])
+def test_records_that_cannot_be_read_make_no_index_foreign_or_missing(place, spoil):
+    state = place.folder / "state" / "vector-index-mcp"
+    place.variables["XDG_STATE_HOME"] = str(state.parent)
+
+    def ran(*command: str) -> tuple[int, str]:
+        done = started(
+            *command, cwd=place.project, variables=place.variables, preexec_fn=obey_file_modes
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    assert ran("index")[0] == 0
+    was, modes = ran("status"), {path: path.stat().st_mode for path in (state, state / "indexes")}
+    spoilt = spoil(state)
+    for command in ("status", "index", "clear --dry-run", "search --no-service parse_config"):
+        code, told = ran(*command.split())
+        assert code == (command != "status"), command
+        assert f"the folder {state}" in told, command
+        assert "set XDG_STATE_HOME to a folder you may write" in told, command
+        assert "LANCEDB_URI" not in told, command
+    if spoilt.is_file():
+        spoilt.unlink()
+        state.with_name("away").rename(state)
+    for path, mode in modes.items():
+        path.chmod(mode)
+    assert ran("status") == was
 
 
 # -- closed streams --------------------------------------------------------------------------

@@ -73,13 +73,13 @@ def is_acquired_in_state(lock: filelock.BaseFileLock) -> bool:
         folder.mkdir(exist_ok=True)
         return is_acquired(lock)
     except OSError as error:
-        raise unwritable_state(folder, error) from error
+        raise unusable_state(folder, "written", error) from error
 
 
-def unwritable_state(folder: Path, error: OSError) -> StorageError:
-    """The error for a folder in the state folder that cannot be written."""
+def unusable_state(folder: Path, how: str, error: OSError) -> StorageError:
+    """The error for a folder in the state folder that cannot be "read" or "written"."""
     return StorageError(
-        f"the folder {folder}, which is for locks and records of indexes, cannot be written "
+        f"the folder {folder}, which is for locks and records of indexes, cannot be {how} "
         f"({error.strerror}); set XDG_STATE_HOME to a folder you may write"
     )
 

@@ -41,6 +41,7 @@ from vector_index_mcp.indexing.locks import (
     make_sound,
     name_of,
     new_lock,
+    unusable_state,
 )
 from vector_index_mcp.indexing.looks import Looks
 from vector_index_mcp.indexing.mirroring import origin
@@ -135,9 +136,7 @@ class Opener:
             StoreError: If the index's place or the state folder cannot be written.
         """
         try:
-            if not is_acquired_in_state(self._outer):
-                return False
-            if not self._acquire_folder():
+            if not (is_acquired_in_state(self._outer) and self._acquire_folder()):
                 self._outer.release(force=True)
                 return False
         except OSError as error:
@@ -168,11 +167,7 @@ class Opener:
             _log.warning("%s", error)
 
     async def _apart(self, do: Callable[[], T]) -> T:
-        """Call what uses the index's drive in a thread.
-
-        Raises:
-            StorageError: If the drive does not answer.
-        """
+        """Call what uses the index's drive in a thread; StorageError if that does not answer."""
         return await self._looks.work_at_index(self._configured, do)
 
     async def keep_writing(self) -> None:
@@ -265,7 +260,7 @@ class Opener:
         """Whether nothing foreign lies any more at the configured place."""
         try:
             return self._standing_at(Path(self._configured)) is not Standing.FOREIGN
-        except OSError:
+        except (OSError, StorageError):
             return False
 
     def _tidy(self) -> None:
@@ -280,6 +275,8 @@ class Opener:
         return self._state_folder / PLACES / name_of(self._place.owner)
 
     def _unusable(self, error: OSError) -> StoreError:
+        if self.displaced:
+            return unusable_state(self._state_folder, "written", error)
         return StorageError(
             f"the index at {self.uri} cannot be written ({error.strerror})",
             Problem.INDEX_UNWRITABLE,

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vector_index_mcp.errors import StorageError
-from vector_index_mcp.indexing.locks import name_of, unwritable_state
+from vector_index_mcp.indexing.locks import name_of, unusable_state
 
 OWNERS = "owners"
 _INSTALLATION = "installation"
@@ -90,7 +90,7 @@ def _made_once(path: Path, text: str) -> str:
             part.unlink(missing_ok=True)
         return path.read_text(encoding="utf-8", errors="replace")[:_LONGEST]
     except OSError as error:
-        raise unwritable_state(path.parent, error) from error
+        raise unusable_state(path.parent, "written", error) from error
 
 
 def _owner_in(text: str) -> tuple[str, str] | None:

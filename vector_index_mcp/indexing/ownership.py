@@ -16,7 +16,6 @@ The record also shows whether anything was changed while no process wrote the in
 import contextlib
 import json
 import os
-import re
 import secrets
 import stat
 import time
@@ -28,20 +27,16 @@ from typing import Any
 
 from vector_index_mcp.engine.store.index import is_table, prepare_folder
 from vector_index_mcp.errors import ForeignIndexError, Problem, StorageError
-from vector_index_mcp.indexing.locks import unwritable_state
+from vector_index_mcp.indexing.locks import unusable_state
+from vector_index_mcp.indexing.marks import MARK, NUMBER, number_in, place_in, place_of, replace
 from vector_index_mcp.indexing.stamps import HINT, Stamp, digest_of, files_below, stamps_in
 
-MARK = "index.mark"
 LOCK = "index.lock"
-_NUMBER = re.compile(r"[0-9a-f]{32}")
-_LONGEST_MARK_BYTES = 100
 RECORDS = "indexes"
 _RECORD_KEPT_SECONDS = 180 * 24 * 3600  # if the folder is gone, since its disk may be unplugged
 # Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. If files are not hashed, a later
 # copy of the index has to be built anew, but its vectors are still in the embedding cache.
 _MOST_HASHED_BYTES = 1_000_000_000
-
-_Place = tuple[int, int]  # (inode, ctime_ns) of a file
 
 
 class Standing(StrEnum):
@@ -78,6 +73,7 @@ class Records:
 
         Raises:
             OSError: If the folder cannot be read.
+            StorageError: If the records cannot be read.
         """
         try:
             names = _names_in(folder) if _is_folder(folder) else None
@@ -89,7 +85,7 @@ class Records:
         if found is None:
             is_taken = any(_is_reserved(name) or name.endswith(".lance") for name in names)
             return Standing.FOREIGN if is_taken else Standing.EMPTY
-        is_it = _place_of(folder / MARK) == _place_in(found[1])
+        is_it = place_of(folder / MARK) == place_in(found[1])
         return Standing.OURS if is_it else Standing.COPY
 
     def claim(self, folder: Path) -> "Claim":
@@ -113,21 +109,25 @@ class Records:
         If the mark is damaged, the record with this folder's path is taken, without its mark. So an
         index of ours whose mark or record is damaged counts as a copy of ours.
         """
-        if _place_of(folder / MARK) is None:
+        if place_of(folder / MARK) is None:
             return None
-        number = _number_in(folder)
+        number = number_in(folder)
         if number is not None and (record := self._read(number)) is not None:
             return number, record
-        for path in self._folder.glob("*.json"):
+        for path in self._paths():
             record = self._read(path.stem)
             if record is not None and record.get("folder") == str(folder):
                 return path.stem, record | {"mark": None}
         return None
 
     def all(self) -> Iterator[Known]:
-        """All indexes with a record."""
-        for path in sorted(self._folder.glob("*.json")):
-            if _NUMBER.fullmatch(path.stem) and (record := self._read(path.stem)) is not None:
+        """All indexes with a record.
+
+        Raises:
+            StorageError: If the records cannot be read.
+        """
+        for path in sorted(self._paths()):
+            if NUMBER.fullmatch(path.stem) and (record := self._read(path.stem)) is not None:
                 folder = Path(str(record.get("folder") or ""))
                 is_damaged = not folder.is_absolute()
                 place = None if is_damaged else folder
@@ -165,19 +165,39 @@ class Records:
     def forget_unused(self) -> None:
         """Drop the records of folders that have been gone for half a year."""
         oldest = time.time() - _RECORD_KEPT_SECONDS
-        for path in self._folder.glob("*.json"):
+        for path in self._paths():
             with contextlib.suppress(OSError):
                 if path.stat().st_mtime < oldest:
                     folder = (self._read(path.stem) or {}).get("folder")
                     if not isinstance(folder, str) or not os.path.lexists(folder):
                         path.unlink()
 
+    def _paths(self) -> list[Path]:
+        """The files of all records.
+
+        Raises:
+            StorageError: If their folder cannot be read: that is not to be without records.
+        """
+        try:
+            return [path for path in self._folder.iterdir() if path.suffix == ".json"]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise unusable_state(self._folder, "read", error) from error
+
     def _read(self, number: str) -> dict[str, Any] | None:
-        """The record with this number: empty if it is damaged, None if there is none."""
+        """The record with this number: empty if it is damaged, None if there is none.
+
+        Raises:
+            StorageError: If no record can be read.
+        """
         try:
             record = json.loads((self._folder / f"{number}.json").read_text(encoding="utf-8"))
-        except OSError:
+        except FileNotFoundError:
             return None
+        except OSError:
+            self._paths()  # raises unless this record alone is at fault
+            return {}
         except (ValueError, RecursionError):
             return {}
         return record if isinstance(record, dict) else {}
@@ -190,9 +210,9 @@ class Records:
         """
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(self._folder / f"{number}.json", json.dumps(record))
+            replace(self._folder / f"{number}.json", json.dumps(record))
         except OSError as error:
-            raise unwritable_state(self._folder, error) from error
+            raise unusable_state(self._folder, "written", error) from error
 
 
 class Claim:
@@ -216,13 +236,13 @@ class Claim:
         self._files = files
         self._owner = owner
         self._is_closed = is_closed
-        self._place = _place_of(folder / MARK)
+        self._place = place_of(folder / MARK)
 
     @property
     def holds(self) -> bool:
         """Whether the folder and the mark in it are still those that were claimed."""
         try:
-            return _is_folder(self.folder) and _place_of(self.folder / MARK) == self._place
+            return _is_folder(self.folder) and place_of(self.folder / MARK) == self._place
         except OSError:
             return False
 
@@ -235,13 +255,13 @@ class Claim:
         self._number, self._place = secrets.token_hex(16), None
         self._note()  # before the mark: a mark without a record would be foreign
         try:
-            _replace(self.folder / MARK, f"{self._number}\n")
+            replace(self.folder / MARK, f"{self._number}\n")
         except OSError as error:
             raise StorageError(
                 f"the index folder {self.folder} cannot be written ({error.strerror})",
                 Problem.INDEX_UNWRITABLE,
             ) from error
-        self._place = _place_of(self.folder / MARK)
+        self._place = place_of(self.folder / MARK)
         self._note()
 
     def is_intact(self, *, is_copy: bool = False) -> bool:
@@ -334,53 +354,5 @@ def _is_folder(path: Path) -> bool:
     return stat.S_ISDIR(path.lstat().st_mode)
 
 
-def _place_of(path: Path) -> _Place | None:
-    """The inode and ctime of the file at `path`; None if there is no regular file."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return (status.st_ino, status.st_ctime_ns) if stat.S_ISREG(status.st_mode) else None
-
-
-def _place_in(record: dict[str, Any]) -> _Place | None:
-    match record.get("mark"):
-        case [int(inode), int(ctime_ns)]:
-            return inode, ctime_ns
-    return None
-
-
-def _number_in(folder: Path) -> str | None:
-    """The number in the mark of `folder`; None if there is no sound mark."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        if _place_of(folder / MARK) is None:
-            return None
-        descriptor = os.open(folder / MARK, flags)
-    except OSError:
-        return None
-    try:
-        text = os.read(descriptor, _LONGEST_MARK_BYTES).decode("ascii", "replace").strip()
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    return text if _NUMBER.fullmatch(text) else None
-
-
 def _names_in(folder: Path) -> list[str]:
     return [entry.name for entry in folder.iterdir()]
-
-
-def _replace(path: Path, text: str) -> None:
-    """Replace a file atomically by a new one. Follows no link."""
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    descriptor = os.open(part, flags, 0o600)
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - from a descriptor
-            file.write(text)
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise

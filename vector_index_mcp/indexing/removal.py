@@ -23,9 +23,10 @@ from vector_index_mcp.files.removal import (
     size_of,
 )
 from vector_index_mcp.indexing.locks import held, lock_of
+from vector_index_mcp.indexing.marks import MARK
 from vector_index_mcp.indexing.mirroring.mirror import FETCHED
 from vector_index_mcp.indexing.mirroring.origin import ORIGIN
-from vector_index_mcp.indexing.ownership import LOCK, MARK, Known, Records, Standing
+from vector_index_mcp.indexing.ownership import LOCK, Known, Records, Standing
 
 _HIDES = ".gitignore"
 _HIDES_ALL = b"*\n"  # its content as we make it

@@ -1,0 +1,63 @@
+"""The mark in an index's folder: a file with a random number."""
+
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+from typing import Any
+
+MARK = "index.mark"
+NUMBER = re.compile(r"[0-9a-f]{32}")
+_LONGEST_MARK_BYTES = 100
+
+_Place = tuple[int, int]  # (inode, ctime_ns) of a file
+
+
+def place_of(path: Path) -> _Place | None:
+    """The inode and ctime of the file at `path`; None if there is no regular file."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return (status.st_ino, status.st_ctime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def place_in(record: dict[str, Any]) -> _Place | None:
+    """The inode and ctime of the mark, as an index's record has them; None if it has none."""
+    match record.get("mark"):
+        case [int(inode), int(ctime_ns)]:
+            return inode, ctime_ns
+    return None
+
+
+def number_in(folder: Path) -> str | None:
+    """The number in the mark of `folder`; None if there is no sound mark."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if place_of(folder / MARK) is None:
+            return None
+        descriptor = os.open(folder / MARK, flags)
+    except OSError:
+        return None
+    try:
+        text = os.read(descriptor, _LONGEST_MARK_BYTES).decode("ascii", "replace").strip()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return text if NUMBER.fullmatch(text) else None
+
+
+def replace(path: Path, text: str) -> None:
+    """Replace a file atomically by a new one. Follows no link."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(part, flags, 0o600)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - from a descriptor
+            file.write(text)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
