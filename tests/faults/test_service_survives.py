@@ -24,7 +24,7 @@ from serving import (
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.errors import StoreError
+from vector_index_mcp.errors import Problem, StoreError
 from vector_index_mcp.indexing import indexer, keeper
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
@@ -349,6 +349,26 @@ async def test_an_index_damaged_under_the_running_service_is_built_anew(project,
         await first_found(client, "number_3", "sub/3.py")
         await call(client, "trigger_index", force_reindex=True)
         await is_as_fresh(client, project)
+
+
+async def test_searches_that_work_hide_no_index_that_cannot_be_written(project, embedder):
+    codebase = codebase_of(project, embedder)
+    async with serving(codebase) as client:
+        await settled(client)
+        commit, damaged = codebase.index.pipeline.commit, []
+
+        async def failing(store, *arguments):
+            damaged[:] = damaged or [store]
+            if store in damaged:
+                raise StoreError("words that nobody knows", Problem.INDEX_DAMAGED)
+            return await commit(store, *arguments)
+
+        codebase.index.pipeline.commit = failing
+        write(project, {"two.py": "banana = 1\n"})
+        await first_found(client, "banana", "two.py")  # searches again and again
+        await is_as_fresh(client, project)
+        assert damaged
+        assert (await status_of(client))["error_message"] is None
 
 
 @pytest.mark.parametrize("query_first", [True, False])

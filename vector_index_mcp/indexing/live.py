@@ -1,9 +1,11 @@
 """The open index that the two writing tasks (`indexer` and `vectors`) share."""
 
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 import anyio
 import anyio.to_thread
@@ -27,10 +29,20 @@ from vector_index_mcp.processes import memory
 _log = logging.getLogger(__name__)
 
 _MAINTENANCE_RETRY_SECONDS = 60
-# An unknown error of LanceDB counts as damage if it occurs twice in a row. If it comes back soon
-# after the index was built anew, the cause is another one, and a further rebuild would not help.
+# An unknown error of LanceDB counts as damage if one task meets it twice in a row: what one task
+# reads may be damaged while all that another one reads is sound. If it comes back soon after the
+# index was built anew, the cause is another one, and a further rebuild would not help.
 _DOUBTS_BEFORE_DAMAGE = 2
 _SECONDS_BETWEEN_DAMAGES = 600.0
+
+
+class Task(Enum):
+    """What uses an open index."""
+
+    SEARCH = auto()
+    TEXT = auto()
+    VECTORS = auto()
+    UPKEEP = auto()
 
 
 @dataclass(slots=True)
@@ -63,7 +75,7 @@ class Live:
     failure: StoreError | None = None
     """The error for which the index was given up; None if its folder was lost instead."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    _doubts: int = 0
+    _doubts: Counter[Task] = field(default_factory=Counter)
     _last_damage: float = float("-inf")
     _no_maintenance_before: float = 0.0
 
@@ -154,8 +166,8 @@ class Live:
             self.lost.set()
             raise
 
-    def is_damage(self, error: StoreError) -> bool:
-        """Whether `error`, which has just occurred, shows that the index is damaged.
+    def is_damage(self, error: StoreError, task: Task) -> bool:
+        """Whether `error`, which `task` has just met, shows that the index is damaged.
 
         Always False for an index on another machine, which is given up and opened again instead: a
         commit that failed may still arrive there, and opening it again fences that commit out.
@@ -167,12 +179,13 @@ class Live:
             return True
         if isinstance(error, (StorageError, LostIndexError)):
             return False
-        self._doubts += 1
+        self._doubts[task] += 1
         now = anyio.current_time()
         is_new = now - self._last_damage > _SECONDS_BETWEEN_DAMAGES
-        if self._doubts < _DOUBTS_BEFORE_DAMAGE or not is_new:
+        if self._doubts[task] < _DOUBTS_BEFORE_DAMAGE or not is_new:
             return False
-        self._doubts, self._last_damage = 0, now
+        self._last_damage = now
+        self._doubts.clear()
         return True
 
     def give_up(self, error: StoreError) -> None:
@@ -182,13 +195,13 @@ class Live:
         self.loss = self.loss or str(error)
         self.lost.set()
 
-    def note_success(self) -> None:
-        """Note that the index works, so that an earlier unknown error does not count as damage."""
-        self._doubts = 0
+    def note_success(self, task: Task) -> None:
+        """Note that `task` has done its work, so its unknown error before is no damage."""
+        del self._doubts[task]
 
-    def report(self, error: StoreError) -> None:
+    def report(self, error: StoreError, task: Task) -> None:
         """Have the indexer repair the index if `error`, which another task met, shows damage."""
-        if self.is_damage(error):
+        if self.is_damage(error, task):
             self.damage = error
             self.on_damage()
 
@@ -238,10 +251,11 @@ class Live:
             async with self.writing():
                 with self.activity.of("the index's maintenance"):
                     await self.index.store.maintain()
+            self.note_success(Task.UPKEEP)
             await anyio.to_thread.run_sync(memory.give_back)
         except (DamagedIndexError, LostIndexError):
             raise
         except StoreError as error:  # such as a full disk: searches become slower, no data is lost
             _log.warning("%s", self.remedies.message(error))
-            self.report(error)
+            self.report(error, Task.UPKEEP)
             self._no_maintenance_before = anyio.current_time() + _MAINTENANCE_RETRY_SECONDS

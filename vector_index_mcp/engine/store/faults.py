@@ -69,6 +69,12 @@ _DAMAGE = (
     "magic",
     "buffer overflow",
     "out of range",
+    "is outside",
+    "overflowing position",
+    "Parser error",
+    "Invalid UTF8 sequence",
+    "panicked with message",
+    "Is a directory",
 )
 
 
