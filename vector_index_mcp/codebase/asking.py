@@ -116,8 +116,9 @@ def _lacking_vectors(lack: str, ledger: Ledger) -> Iterator[str]:
     if lack:
         yield f"Searched by words only, not by meaning: {lack}."
     elif ledger.is_waiting:
-        share = 1 - ledger.unembedded_count / ledger.chunk_count
-        yield f"{share:.0%} of the chunks can be found by meaning so far, all by words."
+        # Rounded down: while a chunk lacks its vector, it is not all of them.
+        percent = 100 * (ledger.chunk_count - ledger.unembedded_count) // ledger.chunk_count
+        yield f"{percent}% of the chunks can be found by meaning so far, all by words."
 
 
 def _lacking_changes(backlog: Backlog) -> Iterator[str]:

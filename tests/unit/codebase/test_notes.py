@@ -66,5 +66,10 @@ def test_lacking_vectors_are_told_by_their_share(ledger):
     )
 
 
+def test_as_long_as_one_vector_is_lacking_not_all_are_told_to_be_there(ledger):
+    ledger.put(FileRecord("b.py", (1, 2, 3), "hash", 996, INDEXED, ""), 1)
+    assert note("", ledger, Backlog()).startswith("99% of the chunks")
+
+
 def test_hits_that_were_left_out_are_told(ledger):
     assert "wrong about 2 files" in note("", ledger, Backlog(), untrue=2)
