@@ -34,7 +34,7 @@ import errno
 from enum import StrEnum, auto
 
 _MEMORY = "end other programs, or raise the limit of memory (`ulimit -v`) where it is started"
-_SPACE = "free some space there"
+_SPACE = "free some space"
 _RIGHTS = "give yourself permission, or choose another folder in the settings"
 _DESCRIPTORS = "raise the limit of open files (`ulimit -n 4096`) where it is started"
 _REMEDIES = {
@@ -280,7 +280,9 @@ def sentence(error: BaseException) -> str:
         return f"there is not enough memory ({words}); {_MEMORY}"
     if isinstance(error, OSError) and error.strerror:
         what = f"{error.filename}: " if error.filename else ""
-        return f"{what}{error.strerror}; {_REMEDIES.get(error.errno or 0, _OTHERWISE)}"
+        remedy = _REMEDIES.get(error.errno or 0, _OTHERWISE)
+        where = " there" if what and remedy is _SPACE else ""
+        return f"{what}{error.strerror}; {remedy}{where}"
     if isinstance(error, SYSTEM_ERRORS):
         remedy = _DESCRIPTORS if _SIGN_OF_DESCRIPTORS in words.lower() else _OTHERWISE
         return f"{type(error).__name__}: {words}; {remedy}"

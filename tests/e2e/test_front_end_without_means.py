@@ -154,7 +154,7 @@ def test_a_full_disk_is_told(place, small_disk):
         while True:
             file.write(bytes(4_096))
     ran = front_end(place)
-    assert_is_told(ran, "No space left on device; free some space there")
+    assert_is_told(ran, f"{small_disk}/run/", "No space left on device; free some space there")
     assert "free some space" in error_told(ran)
     assert {path.suffix for path in (small_disk / "run").iterdir()} <= {".lock", ".log"}
     told = run("status", place.project, cwd=place.folder, variables=place.variables).stderr
@@ -166,6 +166,15 @@ def test_a_folder_that_cannot_be_written_is_told(place):
     ran = front_end(place, preexec_fn=obey_file_modes)
     assert_is_told(ran, f"{place.runtime}/", "Permission denied; give yourself permission")
     assert "give yourself permission" in error_told(ran)
+
+
+def test_a_runtime_folder_that_each_front_end_would_find_elsewhere_is_refused(place):
+    before = sorted(place.folder.iterdir())
+    place.variables["VECTOR_INDEX_RUNTIME_DIR"] = "run"
+    assert_is_told(
+        front_end(place), "VECTOR_INDEX_RUNTIME_DIR is run; set it to an absolute path", status=2
+    )
+    assert sorted(place.folder.iterdir()) == before
 
 
 async def test_a_home_that_nobody_knows_is_told(place):

@@ -111,8 +111,9 @@ class Endpoint:
             with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123
                 json.dump(record, file)
             part.replace(self.record)
-        except OSError:
+        except OSError as error:
             part.unlink()
+            error.filename = error.filename or str(self.record)  # a write does not say where
             raise
 
     def is_lost(self, secret: str) -> bool:
@@ -232,13 +233,19 @@ def _runtime_folder() -> Path:
     """The user's folder for sockets and locks; it is made if it does not exist.
 
     Raises:
-        ProjectError: If it cannot be made, or others can read it.
+        ProjectError: If it cannot be made, others can read it, or the setting is relative.
     """
-    configured = os.environ.get(FOLDER_VARIABLE)
-    session = os.environ.get("XDG_RUNTIME_DIR")
+    setting = os.environ.get(FOLDER_VARIABLE, "")
+    configured = os.path.expanduser(setting)  # noqa: PTH111 - a home may be unknown
+    session = os.environ.get("XDG_RUNTIME_DIR", "")
     if configured:
         folder = Path(configured)
-    elif session and os.path.isdir(session):
+        if not folder.is_absolute():  # each folder that a front end starts in would have its own
+            raise ProjectError(
+                f"{FOLDER_VARIABLE} is {configured}; set it to an absolute path, so that all "
+                "front ends meet there"
+            )
+    elif Path(session).is_absolute() and os.path.isdir(session):
         folder = Path(session) / "vector-index-mcp"
     else:
         owner = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
