@@ -31,7 +31,7 @@ _NEAR = 0.75  # the similarity, as difflib measures it, at which a word may be a
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
-  vector-index-mcp PATH [PATH ...]       MCP server on stdio: what an MCP client runs
+  vector-index-mcp PATH [PATH ...]       MCP server on stdio: what an MCP client runs (`serve`)
   vector-index-mcp install [PATH]        add the project to your MCP clients
   vector-index-mcp uninstall [PATH]      take the project out of them again
   vector-index-mcp index [PATH]          index the project once
