@@ -114,6 +114,16 @@ async def status_of(client):
     return await call(client, "get_status")
 
 
+async def in_error(client):
+    """The status once it is an error."""
+
+    async def status_if_error():
+        status = await status_of(client)
+        return status["status"] == "ERROR" and status
+
+    return await eventually(status_if_error)
+
+
 async def found(client, query, **arguments):
     """The files of the hits, best first, each once."""
     results = (await call(client, "search_index", query=query, **arguments))["results"]

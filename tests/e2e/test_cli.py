@@ -515,7 +515,8 @@ def test_help_tells_of_every_command(place, arguments):
     assert (ran.returncode, ran.stderr) == (0, "")
     for command in ("index", "search", "status", "verify", "doctor"):
         assert re.search(rf"^ +vector-index-mcp {command} .*\w", ran.stdout, re.MULTILINE), command
-    for line in ("vector-index-mcp PATH ", "`serve`", "--env-file FILE"):
+    listed = ("vector-index-mcp PATH ", "vector-index-mcp index [PATH] ", "--env-file FILE")
+    for line in (*listed, "`serve`"):
         assert line in ran.stdout
     assert "mcpServers" in ran.stdout
 

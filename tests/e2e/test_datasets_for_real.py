@@ -10,7 +10,6 @@ from processes import COMMAND, MODEL_SECONDS, NO_MODEL, needs_model, place_of, r
 from shelves import manifest, write, write_flat
 from waiting import eventually
 
-from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_MODEL
 from vector_index_mcp.processes import children
@@ -82,7 +81,8 @@ def test_the_command_lists_what_can_be_served_and_what_cannot():
             return run("datasets", "list", *arguments, cwd=place.folder, variables=place.variables)
 
         none = listed()
-        assert (none.returncode, none.stdout) == (0, f"{lack_of(root)}\n")
+        told = f"there is no folder {root}; datasets are served as soon as it holds some\n"
+        assert (none.returncode, none.stdout) == (0, told)
         assert "`datasets list FOLDER`" in none.stderr
         assert "`datasets index SOURCE --dataset-id ID` makes" in none.stderr
         assert "`datasets add FILE` unpacks" in none.stderr

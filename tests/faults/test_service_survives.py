@@ -15,6 +15,7 @@ from serving import (
     failing_call,
     found,
     fresh_contents,
+    in_error,
     is_as_fresh,
     serving,
     settled,
@@ -213,12 +214,7 @@ async def test_a_full_disk_is_told_and_the_index_goes_on_when_there_is_space(
         filler.write_bytes(b"\0" * shutil.disk_usage(small_disk).free)
         write(project, {"two.py": "banana = 1\n"})
         (project / "sub/0.py").unlink()
-
-        async def is_error():
-            status = await status_of(client)
-            return status["status"] == "ERROR" and status
-
-        status = await eventually(is_error)
+        status = await in_error(client)
         assert "the disk is full; free some space" in status["error_message"]
         assert status["indexed_file_count"] == 13
         assert (await found(client, "apple"))[0] == "one.py"
@@ -278,12 +274,7 @@ async def test_an_index_that_becomes_read_only_answers_and_says_so(project, embe
         await settled(client)
         with read_only(project / ".lancedb"):
             write(project, {"two.py": "banana = 1\n"})
-
-            async def is_error():
-                status = await status_of(client)
-                return status["status"] == "ERROR" and status
-
-            status = await eventually(is_error)
+            status = await in_error(client)
             assert "the folder is read-only; set VECTOR_INDEX_LANCEDB" in status["error_message"]
             result = await call(client, "search_index", query="apple")
             assert result["results"][0]["file_path"] == "one.py"
@@ -513,12 +504,7 @@ async def test_what_is_indexed_is_found_while_an_error_of_ours_lasts(project, em
     async with serving(codebase) as client:
         await settled(client)
         write(project, {"two.py": "banana = 1\n"})
-
-        async def is_error():
-            status = await status_of(client)
-            return status["status"] == "ERROR" and status
-
-        status = await eventually(is_error)
+        status = await in_error(client)
         assert "an error of this program keeps the index (KeyError)" in status["error_message"]
         assert "please report it" in status["error_message"]
         assert "one.py" in await found(client, "apple")

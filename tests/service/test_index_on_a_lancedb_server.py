@@ -6,7 +6,7 @@ import pytest
 from fakes import FakeEmbedder
 from lancedb_server import KEY, lancedb_server
 from machine import hurry
-from serving import call, codebase_of, failing_call, found, serving, settled, status_of
+from serving import call, codebase_of, failing_call, found, in_error, serving, settled
 from waiting import eventually
 from writing import write
 
@@ -78,14 +78,9 @@ async def test_another_project_is_refused(server, project, tmp_path):
         await settled(client, with_vectors=False)
     other = write(tmp_path / "two" / "project", {"c.py": "cherry = 1\n"})
     async with serving(codebase_at(host, other)) as client:
-        status = await eventually(lambda: _in_error(client))
+        status = await in_error(client)
         assert "belongs to the owner" in status["error_message"]
     assert set(served.tables["files"].column("file_path").to_pylist()) == {"a.py", "b.py"}
-
-
-async def _in_error(client):
-    status = await status_of(client)
-    return status["status"] == "ERROR" and status
 
 
 @pytest.mark.parametrize(
@@ -103,7 +98,7 @@ async def test_what_is_wrong_is_said_without_the_key(
     served, host = server
     served.status = status
     async with serving(codebase_at(host, project, key)) as client:
-        said = (await eventually(lambda: _in_error(client)))["error_message"]
+        said = (await in_error(client))["error_message"]
         assert words in said
         assert setting in said
         texts = said, await failing_call(client, "search_index", query="x"), caplog.text

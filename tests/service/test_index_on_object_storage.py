@@ -21,6 +21,7 @@ from serving import (
     failing_call,
     found,
     fresh_contents,
+    in_error,
     serving,
     settled,
     status_of,
@@ -134,7 +135,7 @@ async def test_another_project_of_the_same_prefix_is_refused_and_changes_nothing
     write(other, {"other.py": "orange = 1\n"})
     before, lease = await contents(uri), await opened(uri).get("writer.json", 10_000)
     async with serving(codebase_of(other, FakeEmbedder(), uri=uri)) as client:
-        status = await eventually(lambda: _in_error(client))
+        status = await in_error(client)
         assert "belongs to the owner" in status["error_message"]
         assert "VECTOR_INDEX_REMOTE_OWNER" in status["error_message"]
         assert "VECTOR_INDEX_LANCEDB_URI" in status["error_message"]
@@ -146,18 +147,13 @@ async def test_another_project_of_the_same_prefix_is_refused_and_changes_nothing
     assert (await opened(uri).get("writer.json", 10_000)).tag == lease.tag
 
 
-async def _in_error(client):
-    status = await status_of(client)
-    return status["status"] == "ERROR" and status
-
-
 async def test_a_project_that_is_moved_keeps_its_index_and_its_copy_is_another(folders, uri):
     root = folders[0]
     async with serving(codebase_of(root, FakeEmbedder(), uri=uri)) as client:
         await settled(client)
     shutil.copytree(root, root.parent / "copy")
     async with serving(codebase_of(root.parent / "copy", FakeEmbedder(), uri=uri)) as client:
-        await eventually(lambda: _in_error(client))
+        await in_error(client)
     root.rename(root.parent / "moved")
     async with serving(codebase_of(root.parent / "moved", FakeEmbedder(), uri=uri)) as client:
         assert (await settled(client))["last_run"]["files_read"] == 0
@@ -413,7 +409,7 @@ async def test_no_key_is_shown_whatever_the_server_quotes(
     proxy.refused = ("GET", "PUT", "POST", "DELETE", "HEAD")
     reached(proxy.port)
     async with serving(of_team(kept, uri)) as client:
-        status = await eventually(lambda: _in_error(client))
+        status = await in_error(client)
         said = await failing_call(client, "search_index", query="apple_3")
     for text in (str(status), said, caplog.text):
         assert "a-token-of-a-test" not in text
@@ -431,7 +427,7 @@ async def test_what_looks_damaged_is_opened_again_and_built_anew_only_if_somebod
     await objects.delete(data)
     codebase = of_team(kept, uri)
     async with serving(codebase) as client:
-        status = await eventually(lambda: _in_error(client))
+        status = await in_error(client)
         assert "it is opened again by itself" in status["error_message"]
         with anyio.CancelScope() as gives_up:  # whoever wanted it anew, and does no more
             gives_up.cancel()
