@@ -36,7 +36,7 @@ class Answer:
     """Why there are no hits; empty if there are, or if the reason is unknown."""
     note: str
     """Why something may be missing from the answer; empty if nothing may be."""
-    seconds: float = 0.0
+    seconds: float
     """How long the search took."""
 
 

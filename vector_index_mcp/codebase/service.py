@@ -6,7 +6,6 @@ This module does not know who asks and how: the server calls its methods while `
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -144,15 +143,20 @@ class Codebase:
             wait_for_model=wait_for_model,
             on_loading=on_loading,
         )
-        answer = await self._answer(what, answered, found, unjudged, offset)
-        answer = replace(answer, seconds=time.monotonic() - began)
+        answer = await self._answer(what, answered, found, unjudged, offset, began)
         self.recent.note(asked(answer, asker))
         return answer
 
     async def _answer(
-        self, what: Wanted, answered: Answered, found: Findings, unjudged: str, offset: int
+        self,
+        what: Wanted,
+        answered: Answered,
+        found: Findings,
+        unjudged: str,
+        offset: int,
+        began: float,
     ) -> Answer:
-        """Put an answer together; it does not know yet how long it took."""
+        """Put together the answer to a question that was asked at `began`."""
         ledger, hits = answered.ledger, answered.hits
         now = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
         names, missing = outside(found.names, now), outside(found.words, now)
@@ -178,6 +182,7 @@ class Codebase:
                 unjudged,
                 await self._elsewhere(names, ledger) if names else "",
             ),
+            seconds=time.monotonic() - began,
         )
 
     async def _elsewhere(self, names: Sequence[str], ledger: Ledger) -> str:

@@ -121,7 +121,7 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     start = 2 if arguments[:1] == ["--env-file"] else 0
     while start < len(arguments) and arguments[start].startswith("--env-file="):
         start += 1
-    if not {*arguments[start : start + 1]} & _OWN_GRAMMARS.keys():
+    if not _OWN_GRAMMARS.keys() & arguments[start : start + 1]:
         return arguments, []
     return arguments[: start + 1], arguments[start + 1 :]
 

@@ -167,7 +167,11 @@ class Opener:
             _log.warning("%s", error)
 
     async def _apart(self, do: Callable[[], T]) -> T:
-        """Call what uses the index's drive in a thread; StorageError if that does not answer."""
+        """Call what uses the index's drive in a thread.
+
+        Raises:
+            StorageError: If the drive does not answer.
+        """
         return await self._looks.work_at_index(self._configured, do)
 
     async def keep_writing(self) -> None:
