@@ -1,7 +1,9 @@
 """Finds the kind of a file (test, example, generated, …) from its path, by convention. Pure."""
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal, TypeAlias, cast
 
 Kind: TypeAlias = Literal["code", "docs", "config", "tests"]
@@ -72,6 +74,12 @@ _ASKED_BY = {
     "makefile cmake build workflow pipeline dependencies",
 }
 _ASKING = {kind: frozenset(words.split()) for kind, words in _ASKED_BY.items()}
+_BEFORE_TESTS = frozenset(
+    "a all and any are do does existing find functional how integration is list me regression show "
+    "the there unit what where which".split()
+)
+_AFTER_TESTS = frozenset(("about", "against", "covering", "for", "of"))
+_FEW_WORDS = 3
 
 
 @lru_cache(maxsize=8_192)
@@ -100,6 +108,26 @@ def before(kind: str) -> tuple[Kind, ...]:
     return _IN_ORDER if kind == "code" else _IN_ORDER[: _IN_ORDER.index(cast("Kind", kind))]
 
 
-def kinds_asked_for(words: frozenset[str]) -> frozenset[str]:
-    """Return the kinds of files that a query of these words asks for."""
-    return frozenset(kind for kind, asking in _ASKING.items() if asking & words)
+def kinds_asked_for(words: Sequence[str]) -> frozenset[str]:
+    """Return the kinds of files that a query of these lower-case words, in order, asks for.
+
+    A word for tests seldom asks for tests ("stop at the first test that fails"): of 42 labelled
+    questions with one, 35 look for code. So the query must be short, or name tests first, or name
+    what is tested: "tests for retries".
+    """
+    kinds = frozenset(kind for kind, asking in _ASKING.items() if not asking.isdisjoint(words))
+    return kinds if _asks_for_tests(words) else kinds - {TEST}
+
+
+def names_tests(words: Iterable[str]) -> bool:
+    """Return whether a word for tests is among the lower-case `words`."""
+    return not _ASKING[TEST].isdisjoint(words)
+
+
+def _asks_for_tests(words: Sequence[str]) -> bool:
+    first = next((word for word in words if word not in _BEFORE_TESTS), "")
+    return (
+        len(words) <= _FEW_WORDS
+        or first in _ASKING[TEST]
+        or any(a in _ASKING[TEST] and b in _AFTER_TESTS for a, b in pairwise(words))
+    )

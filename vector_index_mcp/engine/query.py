@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vector_index_mcp.engine.fields import symbol_word
-from vector_index_mcp.engine.kinds import kinds_asked_for
+from vector_index_mcp.engine.kinds import kinds_asked_for, names_tests
 from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.words import joined, last_name, query_words, words
 
@@ -117,7 +117,16 @@ class Query:
     @cached_property
     def kinds(self) -> frozenset[str]:
         """The kinds of files that the query asks for."""
-        return kinds_asked_for(frozenset(word.lower() for word in self.tokens))
+        return kinds_asked_for(self._lowered)
+
+    @cached_property
+    def names_tests(self) -> bool:
+        """Whether the query has a word for tests; `kinds` tells whether it asks for them."""
+        return names_tests(self._lowered)
+
+    @cached_property
+    def _lowered(self) -> list[str]:
+        return [token.lower() for token in self.tokens]
 
     @cached_property
     def phrases(self) -> list[str]:

@@ -42,6 +42,8 @@ class Weights:
     repeated: float = 0.3
     """A score is multiplied by this for each better chunk of the same file."""
     test: float = 0.3
+    test_when_named: float = 0.45
+    """The same, for a query that has a word for tests without asking for them."""
     example: float = 0.5
     docs: float = 0.4
     generated: float = 0.4
@@ -159,7 +161,10 @@ def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
     """Lower chunks of tests, docs, generated and vendored code, unless the query asks for them."""
     factor = 1.0
     for kind in kinds.kinds_of(chunk.key, chunk.language) - ctx.query.kinds:
-        factor *= getattr(ctx.weights, kind)
+        if kind == kinds.TEST and ctx.query.names_tests:
+            factor *= ctx.weights.test_when_named
+        else:
+            factor *= getattr(ctx.weights, kind)
     return factor
 
 

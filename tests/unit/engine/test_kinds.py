@@ -17,6 +17,7 @@ from vector_index_mcp.engine.kinds import (
     VENDORED,
     kinds_asked_for,
     kinds_of,
+    names_tests,
 )
 
 PATHS = {
@@ -102,21 +103,53 @@ def test_a_file_may_be_of_several_kinds():
 @pytest.mark.parametrize(
     ("words", "asked"),
     [
-        ({"tests", "parser"}, {TEST}),
-        ({"tutorial"}, {EXAMPLE, DOCS}),
-        ({"readme"}, {DOCS}),
-        ({"latest", "contest"}, set()),
-        (set(), set()),
+        ("tests parser", {TEST}),
+        ("a tutorial", {EXAMPLE, DOCS}),
+        ("readme", {DOCS}),
+        ("latest contest", set()),
+        ("", set()),
     ],
 )
 def test_words_ask_for_kinds(words, asked):
-    assert kinds_asked_for(frozenset(words)) == asked
+    assert kinds_asked_for(words.split()) == asked
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        "login tests",
+        "cookie jar spec",
+        "where are the integration tests of the cookie jar",
+        "how do the unit tests start a server",
+        "are there any benchmarks yet that compare both parsers",
+        "everything like regression tests for lost sessions",
+    ],
+)
+def test_a_query_asks_for_tests(asking):
+    assert kinds_asked_for(asking.split()) == {TEST}
+
+
+@pytest.mark.parametrize(
+    "telling",
+    [
+        "hanging test stack dump",
+        "resume at the first test that failed",
+        "which hooks run before and after each test",
+        "keep all files in memory for unit tests",
+        "how does the runner write fixtures to disk",
+    ],
+)
+def test_a_query_with_a_word_for_tests_may_ask_for_code(telling):
+    assert names_tests(telling.split())
+    assert kinds_asked_for(telling.split()) == set()
 
 
 def test_every_kind_but_barrels_can_be_asked_for():
     every = {value for name, value in vars(kinds).items() if name.isupper() and name[0] != "_"}
-    every_word = frozenset(word for words in kinds._ASKING.values() for word in words)
-    assert kinds_asked_for(every_word) == every - {BARREL}
+    asked = frozenset().union(
+        *(kinds_asked_for([word]) for words in kinds._ASKING.values() for word in words)
+    )
+    assert asked == every - {BARREL}
 
 
 @given(st.text(max_size=40), st.text(max_size=10))

@@ -209,6 +209,12 @@ def test_what_is_not_the_real_thing_yields_unless_it_is_asked_for(kind):
     assert factor("kind_of_file", asking, chunk) == 1
 
 
+def test_a_test_yields_less_to_a_query_that_names_tests_without_asking_for_them():
+    chunk = stored("tests/test_a.py")
+    named = factor("kind_of_file", "resume at the first test that failed", chunk)
+    assert factor("kind_of_file", "where are cookies parsed", chunk) < named < 1
+
+
 def test_a_file_that_only_passes_names_on_yields():
     assert factor("kind_of_file", "where are cookies parsed", stored("a/__init__.py")) < 1
 
