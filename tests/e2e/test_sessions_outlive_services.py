@@ -39,6 +39,27 @@ IMPATIENCE = """
 from vector_index_mcp.background import connection
 connection._LAST_ANSWERS_SECONDS = 0.5
 """
+SOON_GIVEN_UP = """
+from vector_index_mcp.background import relay
+relay._SILENT_SECONDS, relay._PATIENCE_SECONDS = 0.2, 0.5
+"""
+# A service that answers a search when it has been asked three times whether it is there.
+SLOW_TO_SEARCH = """
+import sys
+if "host" in sys.orig_argv:
+    import anyio
+    from vector_index_mcp.background import greeting
+    from vector_index_mcp.codebase.service import Codebase
+    wishes, proof_for, search = [], greeting.proof_for, Codebase.search
+    def noted(hello, secret):
+        wishes.append(hello["wants"])
+        return proof_for(hello, secret)
+    async def slow(*arguments, **named):
+        while wishes.count(greeting.REPORT) < 3:
+            await anyio.sleep(0.01)
+        return await search(*arguments, **named)
+    greeting.proof_for, Codebase.search = noted, slow
+"""
 # A service that dies at each greeting, once there is a certain file.
 DIES_AT_GREETINGS = """
 if "host" in sys.orig_argv and os.path.exists(os.environ["STARTS"] + ".dies"):
@@ -134,6 +155,36 @@ async def test_no_kill_costs_a_search(place):
         for _ in range(5):
             place.service().kill()
             assert not (await client.ask("tools/call", **SEARCH))["result"].get("isError")
+
+
+async def test_what_waits_for_a_service_that_hangs_is_told_so(place):
+    variables = with_import_hook(place.folder / "hook", SOON_GIVEN_UP, place.variables)
+    async with wired(place.project, cwd=place.folder, variables=variables) as client:
+        await client.initialize()
+        await client.ask("tools/list")
+        await is_answered(client)
+        service = place.service()
+        service.suspend()
+        answer = await client.ask("tools/call", **SEARCH)
+        assert answer["result"]["isError"]
+        [told] = answer["result"]["content"]
+        assert f"of {place.project} does not answer" in told["text"]
+        assert told["text"].endswith("`vector-index-mcp stop`; ask again")
+        told = (await client.ask("tools/call", **TRIGGER))["result"]["content"][0]["text"]
+        assert told.endswith("may or may not be done: look before you ask again")
+        assert "does not answer" in (await client.ask("ping"))["error"]["message"]
+        service.resume()
+        await is_answered(client)
+        assert place.service() == service
+        ids = [json.loads(line).get("id") for line in client.received]
+        assert len(ids) == len(set(ids))  # what it answers late is dropped
+
+
+async def test_a_service_that_is_there_may_take_its_time(place):
+    hook = with_import_hook(place.folder / "hook", SOON_GIVEN_UP + SLOW_TO_SEARCH, place.variables)
+    async with wired(place.project, cwd=place.folder, variables=hook) as client:
+        await client.initialize()
+        await is_answered(client)
 
 
 async def test_half_an_answer_is_not_passed_on(place):

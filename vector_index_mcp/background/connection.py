@@ -42,7 +42,8 @@ class Connection:
         )
         self._input = self._connection.makefile("rb", _CHUNK_BYTES)
         self._pid = answer.get("pid")
-        self._last_heard = 0.0
+        self.last_heard = time.monotonic()
+        """When it said something last; a time of the monotonic clock."""
         self.is_left_unread = False
         """Whether it has ended before it read the last bytes that it was sent."""
 
@@ -107,7 +108,7 @@ class Connection:
         """The service's messages until it ends."""
         try:
             for line in self._input:
-                self._last_heard = time.monotonic()
+                self.last_heard = time.monotonic()
                 if line.endswith(b"\n"):  # else it died while it wrote
                     yield line
         except ConnectionResetError:
@@ -125,11 +126,22 @@ class Connection:
         """Tell the service that no more comes; wait while it still answers what is under way."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
-            self._last_heard = time.monotonic()
-            while (left := self._last_heard + _LAST_ANSWERS_SECONDS - time.monotonic()) > 0:
+            self.last_heard = time.monotonic()
+            while (left := self.last_heard + _LAST_ANSWERS_SECONDS - time.monotonic()) > 0:
                 time.sleep(left)
             # A timeout of the connection would not end a wait for an answer that has begun.
             self._connection.shutdown(socket.SHUT_RDWR)
+
+    def hangs(self, patience: float) -> bool:
+        """Whether the service does not even answer a new connection within `patience` seconds."""
+        if contact.hangs(self._endpoint, patience):
+            return True
+        self.last_heard = time.monotonic()
+        return False
+
+    def reason_of_silence(self) -> str:
+        """What to tell a client whose service hangs."""
+        return contact.reason_of_silence(self._endpoint)
 
     def reason_of_end(self) -> str:
         """Why the service has ended."""

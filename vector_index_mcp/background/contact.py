@@ -103,10 +103,11 @@ def granted(
             time.sleep(pause)
             pause = min(_PAUSE_GROWTH * pause, _LONGEST_PAUSE_SECONDS)
     reason = reason_of_end(endpoint, endpoint.read_record().get("pid")) if starts else ""
-    raise NoServiceError(reason or _silence_of(endpoint))
+    raise NoServiceError(reason or reason_of_silence(endpoint))
 
 
-def _silence_of(endpoint: Endpoint) -> str:
+def reason_of_silence(endpoint: Endpoint) -> str:
+    """What to tell a user whose service hangs."""
     return (
         f"the background service of {endpoint.place} does not answer; look at {endpoint.log}, "
         "and end it with `vector-index-mcp stop`"
@@ -146,6 +147,18 @@ def ask(
         return None
     connection.close()
     return answer
+
+
+def hangs(endpoint: Endpoint, patience: float) -> bool:
+    """Whether a service runs that does not answer within `patience` seconds."""
+    try:
+        connection, _ = _ask(endpoint, greeting.REPORT, patience)
+    except (TimeoutError, BlockingIOError):  # the latter: too many wait to be connected
+        return True
+    except (OSError, BackgroundError):  # it has ended, or it refuses
+        return False
+    connection.close()
+    return False
 
 
 def call(

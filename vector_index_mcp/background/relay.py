@@ -3,14 +3,16 @@
 An MCP client starts one for each session, so it must cost next to nothing: it imports only the
 standard library. It ends when the client does. If the service ends first, the session goes on: the
 client's next request goes to a new service. So does once more what was under way, if the former
-service cannot have read it or it changes nothing; all else is answered with the reason.
+service cannot have read it or it changes nothing; all else is answered with the reason. So is what
+waits for a service that hangs: many clients would wait for ever.
 """
 
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vector_index_mcp.background import launching, messages
 from vector_index_mcp.background.catalogue import Catalogue
@@ -22,6 +24,9 @@ from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, sentence
 _CHUNK_BYTES = 65_536
 # Of requests while there is no service; then no more are read.
 _MOST_WAITING, _MOST_WAITING_BYTES = 256, 1_000_000
+# Until a service that says nothing, though a request waits, is asked whether it is there, and for
+# it to answer. Together less than the minute that the clients of some SDKs wait.
+_SILENT_SECONDS, _PATIENCE_SECONDS = 15.0, 30.0
 _LEFT = "the client left before the background service answered"
 _AGAIN = "; ask again"
 _PERHAPS_DONE = "; what it was asked for may or may not be done: look before you ask again"
@@ -60,6 +65,8 @@ class _Request:
     line: bytes
     is_sent: bool = False
     """Whether a service may have read it."""
+    since: float = field(default_factory=time.monotonic)
+    """When it came; a time of the monotonic clock."""
     is_repeated: bool = False
     is_held: bool = False
     """Whether it waits until another request needs a service."""
@@ -74,7 +81,8 @@ class _Session:
     """The session of a client, which may outlive the service that answers it.
 
     The main thread passes on what services say, another one what the client says, and a third one
-    connects to the next service when a request needs one. Meanwhile, requests wait.
+    connects to the next service when a request needs one. Meanwhile, requests wait. A fourth one
+    looks whether a service hangs.
     """
 
     def __init__(self, service: Connection, at_new_service: Callable[[], None]) -> None:
@@ -83,8 +91,9 @@ class _Session:
         self._services: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
         self._renewals: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._writing = threading.Lock()
-        self._noting = threading.Lock()  # of the next two; never held for long
+        self._noting = threading.Lock()  # of the next three; never held for long
         self._under_way: dict[str, _Request] = {}
+        self._given_up: set[str] = set()
         self._handshake: dict[str, bytes] = {}
         # Of all that follows. Held while a service is sent something, which may take long.
         self._sending = threading.Condition()
@@ -94,12 +103,14 @@ class _Session:
         self._waiting: dict[str, _Request] = {}
         self._is_renewing = False
         self._has_left = False
+        self._has_sent = threading.Event()
 
     def run(self) -> None:
         """Carry messages until the client ends."""
         self._services.put(self._last)
         launching.in_background(self._renew_when_needed)
         launching.in_background(self._listen_to_client)
+        launching.in_background(self._give_up_on_what_hangs)
         while service := self._services.get():
             for line in service.lines():
                 if not self._pass_on(line):
@@ -113,6 +124,9 @@ class _Session:
         values = messages.parsed(line)
         if identity := messages.answered(values):
             with self._noting:
+                if identity in self._given_up:  # the client has an answer
+                    self._given_up.remove(identity)
+                    return True
                 request = self._under_way.pop(identity, None)
                 if request and request.message.method == messages.INITIALIZE and "result" in values:
                     self._handshake[messages.INITIALIZE] = request.line
@@ -126,6 +140,7 @@ class _Session:
         with self._sending:
             with self._noting:
                 under_way, self._under_way = self._under_way, {}
+                self._given_up.clear()
             if service.is_left_unread and self._last_sent in under_way:
                 under_way[self._last_sent].is_sent = False
             self._service, has_left = None, self._has_left
@@ -214,9 +229,41 @@ class _Session:
             if message.identity:
                 self._under_way[message.identity] = request
             self._under_way.pop(message.cancels, None)
+        self._has_sent.set()
         request.is_sent = service.send(request.line)
         if request.is_sent:
             self._last_sent = message.identity
+
+    # -- to a service that hangs ----------------------------------------------------------------
+
+    def _give_up_on_what_hangs(self) -> None:
+        while self._has_sent.wait():
+            self._has_sent.clear()
+            while (service := self._service) and (left := self._patience_with(service)) is not None:
+                if left > 0:
+                    time.sleep(left)
+                elif service.hangs(_PATIENCE_SECONDS):
+                    self._give_up_on(service)
+
+    def _patience_with(self, service: Connection) -> float | None:
+        """The seconds until a service is silent for too long; None if nothing waits for it."""
+        with self._noting:
+            waiting = [each.since for each in self._under_way.values() if not each.listens]
+        if not waiting:
+            return None
+        return max(min(waiting), service.last_heard) + _SILENT_SECONDS - time.monotonic()
+
+    def _give_up_on(self, service: Connection) -> None:
+        """Answer what waits for a service that hangs. What it answers later is dropped."""
+        with self._noting:
+            if self._service is not service:  # it has ended
+                return
+            refused = [each for each in self._under_way.values() if not each.listens]
+            for request in refused:
+                del self._under_way[request.message.identity]
+                self._given_up.add(request.message.identity)
+        for request in refused:
+            self._refuse(request, service.reason_of_silence() + self._what_to_do(request))
 
     # -- to the next service --------------------------------------------------------------------
 
