@@ -243,6 +243,7 @@ async def test_each_of_many_callers_gets_its_own_answer(worker):
 
 
 @needs_model
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 async def test_an_urgent_request_overtakes_a_queue_of_others(worker):
     order = []
 
@@ -250,11 +251,14 @@ async def test_an_urgent_request_overtakes_a_queue_of_others(worker):
         await worker.embed(texts, urgent=urgent)
         order.append(name)
 
+    os.kill(worker.pid, signal.SIGSTOP)  # until it has been asked for everything
     async with anyio.create_task_group() as tasks:
         for number in range(5):
             tasks.start_soon(ask, number, [LONG] * 8)
         await anyio.wait_all_tasks_blocked()
         tasks.start_soon(ask, "urgent", ["where is it?"], True)
+        await anyio.wait_all_tasks_blocked()
+        os.kill(worker.pid, signal.SIGCONT)
     assert order.index("urgent") <= 2
     assert [name for name in order if name != "urgent"] == list(range(5))
 
