@@ -262,6 +262,17 @@ async def test_what_a_killed_writer_has_committed_is_ours_and_what_it_had_not_wr
     assert not records.claim(place).is_intact()
 
 
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_pipe_or_a_device_in_an_index_keeps_no_writer_from_its_end(tmp_path, put):
+    records = Records(tmp_path / "state")
+    claim = records.make(tmp_path / "index")
+    claim.open("somebody")
+    (tmp_path / "index/chunks.lance").mkdir()
+    put(tmp_path / "index/chunks.lance/data")
+    claim.close()
+    assert not records.claim(tmp_path / "index").is_intact()
+
+
 def test_records_of_folders_that_are_long_gone_are_dropped(tmp_path):
     records = Records(tmp_path / "state")
     records.make(tmp_path / "kept")

@@ -7,6 +7,7 @@ or files from a git pull.
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from vector_index_mcp.engine.store.index import is_table
 
 HINT = "/_versions/latest_version_hint.json"  # the only file that LanceDB overwrites
 _HASHED_AT_ONCE_BYTES = 1 << 20
+# Opening must not wait if the file is a pipe.
+_READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +71,12 @@ def files_below(folder: Path) -> Iterator[tuple[str, str, os.stat_result]]:
 
 
 def digest_of(path: str) -> str:
-    """The SHA-256 of a file; empty if it cannot be read."""
+    """The SHA-256 of a file; empty if it cannot be read, or is a link, a pipe or a device."""
     found = hashlib.sha256()
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - faster, for thousands of files
+        with open(os.open(path, _READING), "rb") as file:  # noqa: PTH123 - from a descriptor
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a device may have no end
+                return ""
             while data := file.read(_HASHED_AT_ONCE_BYTES):
                 found.update(data)
     except OSError:
