@@ -28,7 +28,7 @@ from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.keeper import Role
-from vector_index_mcp.indexing.marks import MARK
+from vector_index_mcp.indexing.marks import MARK, place_of
 from vector_index_mcp.indexing.ownership import Records, Standing
 
 pytestmark = pytest.mark.anyio
@@ -244,6 +244,18 @@ async def test_what_stood_in_for_a_foreign_index_goes_when_that_is_gone(project,
     status = await all_of_it(codebase_of(project, FakeEmbedder()))
     assert status["index_location"] == str(project / ".lancedb")
     assert not list((tmp_path / "state/places").iterdir())
+
+
+async def test_what_stands_in_for_a_foreign_index_stays_while_another_process_uses_it(
+    project, users, tmp_path
+):
+    (project / ".lancedb").symlink_to(users)
+    using = codebase_of(project, FakeEmbedder())
+    async with using.running():
+        await converged(using)
+        before = place_of(Path(using.index.uri, MARK))
+        await all_of_it(codebase_of(project, FakeEmbedder(), uri=str(tmp_path / "elsewhere")))
+        assert place_of(Path(using.index.uri, MARK)) == before
 
 
 async def test_what_a_killed_writer_has_committed_is_ours_and_what_it_had_not_written_is_not(

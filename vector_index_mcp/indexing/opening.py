@@ -268,9 +268,12 @@ class Opener:
             return False
 
     def _tidy(self) -> None:
-        """Remove what earlier starts left: old records, and a substitute that is not needed now."""
+        """Remove what earlier starts left: old records, and a substitute that nobody needs now.
+
+        A process for which another place is configured may still need it.
+        """
         self._records.forget_unused()
-        if not self.displaced:
+        if not (self.displaced or is_held(self.substitute / LOCK)):
             shutil.rmtree(self.substitute, ignore_errors=True)
 
     @property
