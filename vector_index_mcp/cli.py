@@ -18,7 +18,14 @@ from vector_index_mcp.console import log
 from vector_index_mcp.console.arguments import Run, parse
 from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.errors import SettingsError, VectorIndexError, is_wrong_use, sentence
+from vector_index_mcp.errors import (
+    SYSTEM_ERRORS,
+    SettingsError,
+    VectorIndexError,
+    is_of_machine,
+    is_wrong_use,
+    sentence,
+)
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.processes import streams
 
@@ -65,7 +72,9 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
         # The reader of our output (`| head`) has ended; drop what is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
-    except (OSError, MemoryError) as error:
+    except (*SYSTEM_ERRORS, ExceptionGroup) as error:
+        if not (isinstance(error, OSError) or is_of_machine(error)):
+            raise  # a bug, of which the traceback tells most
         _log.debug("this error ended the program", exc_info=True)
         return _fail(parsed, sentence(error), 1)
 

@@ -253,7 +253,10 @@ def is_of_machine(error: BaseException) -> bool:
     error = first_of(error)
     if isinstance(error, OSError):
         return error.errno in _REMEDIES
-    return isinstance(error, MemoryError) or _SIGN_OF_THREADS in str(error)
+    words = str(error).lower()
+    signs = (*_SIGNS_OF_MEMORY, _SIGN_OF_DESCRIPTORS, _SIGN_OF_THREADS)
+    is_told = isinstance(error, SYSTEM_ERRORS) and any(sign in words for sign in signs)
+    return is_told or isinstance(error, MemoryError)
 
 
 def split_remedy(message: str) -> tuple[str, str]:

@@ -147,6 +147,24 @@ async def test_a_limit_under_which_a_service_ends_soon_is_told(place, limit, wor
     assert words in await reason_told(place, f"ulimit {limit};")
 
 
+# Stands in for a limit of memory, whose measure depends on the machine.
+NO_ROOM = """
+import sys
+class Hook:
+    def find_spec(name, path=None, target=None):
+        if name == "lancedb":
+            raise ImportError("_lancedb.so: failed to map segment from shared object")
+sys.meta_path.insert(0, Hook)
+"""
+
+
+@pytest.mark.parametrize("command", ["index", "status", "search parse_config --no-service"])
+def test_a_command_whose_libraries_do_not_fit_into_memory_says_so(place, command):
+    variables = with_import_hook(place.folder / "hook", NO_ROOM, place.variables)
+    ran = run(*command.split(), cwd=place.project, variables=variables)
+    assert_is_told(ran, "there is not enough memory", "raise the limit of memory (`ulimit -v`)")
+
+
 def test_a_full_disk_is_told(place, small_disk):
     place.variables["VECTOR_INDEX_RUNTIME_DIR"] = str(small_disk / "run")
     (small_disk / "run").mkdir(0o700)

@@ -382,8 +382,21 @@ def test_a_check_that_raises_or_hangs_stops_no_other(case):
         (
             PermissionError(13, "Permission denied", "/x"),
             failed(
-                "cannot be examined: [Errno 13] Permission denied: '/x'",
-                "give yourself permission, or examine the disk",
+                "cannot be examined: /x: Permission denied",
+                "give yourself permission, or choose another folder in the settings",
+            ),
+        ),
+        (
+            OSError(5, "Input/output error", "/x"),
+            failed("cannot be examined: [Errno 5] Input/output error: '/x'", "examine the disk"),
+        ),
+        (
+            ExceptionGroup("", [ImportError("x.so: failed to map segment from shared object")]),
+            failed(
+                "cannot be examined: there is not enough memory (x.so: failed to map segment from "
+                "shared object)",
+                "end other programs, or raise the limit of memory (`ulimit -v`) where it is "
+                "started",
             ),
         ),
     ],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vector_index_mcp.errors import counted, sentence
+from vector_index_mcp.errors import counted, is_of_machine, sentence
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,14 @@ from vector_index_mcp.errors import counted, sentence
 )
 def test_what_is_missing_is_told_with_what_to_do(error, words):
     assert words in sentence(error)
+    assert is_of_machine(ExceptionGroup("unhandled errors in a TaskGroup", [error]))
+
+
+@pytest.mark.parametrize(
+    "error", [ImportError("no module named x"), RuntimeError("x"), OSError(5, "x"), KeyError("x")]
+)
+def test_a_bug_is_not_the_machines_fault(error):
+    assert not is_of_machine(error)
 
 
 def test_a_thread_that_cannot_be_started_is_told_once():

@@ -16,7 +16,15 @@ from rich.text import Text
 
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.doctor import index, machine, model, places, team
-from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, not_tried
+from vector_index_mcp.doctor.finding import (
+    Case,
+    Finding,
+    Verdict,
+    failed,
+    failed_by,
+    failed_unexpectedly,
+    not_tried,
+)
 from vector_index_mcp.doctor.subject import Documents, Subject
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.errors import VectorIndexError, counted
@@ -138,12 +146,8 @@ def _bounded(check: Check, case: Case, seconds: float) -> Finding:
             outcome.append(check(case))
         except VectorIndexError as error:
             outcome.append(failed_by(error, case.subject.remedies))
-        except OSError as error:
-            remedy = "give yourself permission, or examine the disk"
-            outcome.append(failed(f"cannot be examined: {error}", remedy))
         except Exception as error:  # noqa: BLE001 - no error may stop the other checks
-            words = f"the check itself failed: {type(error).__name__}: {error}"
-            outcome.append(failed(words, "please report this, it is a bug"))
+            outcome.append(failed_unexpectedly(error))
 
     thread = threading.Thread(target=examine, daemon=True)
     thread.start()

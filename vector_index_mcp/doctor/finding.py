@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from vector_index_mcp.doctor.subject import Subject
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.errors import VectorIndexError, is_of_machine, sentence, split_remedy
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.settings import Settings
 
@@ -73,3 +73,14 @@ def failed_by(error: VectorIndexError, remedies: Remedies) -> Finding:
     """The finding for an error of ours, whose message says what is wrong and what to do."""
     words, remedy = remedies.split(remedies.message(error))
     return failed(words, remedy or f"look at {remedies.log}")
+
+
+def failed_unexpectedly(error: Exception) -> Finding:
+    """The finding for an error that the check does not expect."""
+    if is_of_machine(error):
+        words, remedy = split_remedy(sentence(error))
+        return failed(f"cannot be examined: {words}", remedy)
+    if isinstance(error, OSError):
+        return failed(f"cannot be examined: {error}", "examine the disk")
+    words = f"the check itself failed: {type(error).__name__}: {error}"
+    return failed(words, "please report this, it is a bug")
