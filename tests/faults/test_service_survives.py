@@ -4,6 +4,7 @@ import errno
 import shutil
 import sys
 
+import anyio
 import pytest
 from fakes import FakeEmbedder
 from serving import (
@@ -22,11 +23,12 @@ from serving import (
     status_of,
     without_time,
 )
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.errors import Problem, StoreError
 from vector_index_mcp.indexing import indexer, keeper
+from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
@@ -228,6 +230,37 @@ async def test_a_full_disk_is_told_and_the_index_goes_on_when_there_is_space(
         filler.unlink()
         await first_found(client, "banana", "two.py")
         await is_as_fresh(client, project)
+
+
+async def test_nobody_waits_for_a_run_for_as_long_as_the_disk_is_full(
+    project, embedder, small_disk
+):
+    uri, filler = small_disk / "index", small_disk / "filler"
+    async with serving(codebase_of(project, embedder, uri=str(uri))) as client:
+        await settled(client)
+        filler.write_bytes(b"\0" * shutil.disk_usage(small_disk).free)
+        write(project, {"two.py": "banana = 1\n"})
+        told = await failing_call(client, "trigger_index")
+        assert "the disk is full; free some space" in told
+        status = await status_of(client)
+        assert (status["status"], status["current_run"]) == ("ERROR", None)
+    visited = codebase_of(project, FakeEmbedder(), uri=str(uri))  # as by a command
+    async with visited.running(Role.VISITOR):
+        run = await visited.index.catching_up()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        assert "the disk is full" in run.error
+        answer = await visited.search("apple", 1)
+        assert [hit.chunk.key for hit in answer.hits] == ["one.py"]
+        assert "the disk is full" in answer.note
+        with pytest.raises(StoreError, match="the disk is full"):
+            await settle(visited.index)
+        (project / "sub/0.py").unlink()  # which nobody reports to a visitor
+        filler.unlink()
+        assert (await visited.index.trigger(force_reindex=False)) is not run
+        await converged(visited)
+    fresh = await fresh_contents(project, FakeEmbedder(), project.parent / "fresh")
+    assert without_time(await contents(uri)) == without_time(fresh)
 
 
 @pytest.mark.parametrize("trigger", [False, True])

@@ -1,6 +1,7 @@
 """Datasets are made of folders, get more texts, and are deleted; nothing else is touched."""
 
 import os
+import random
 import shutil
 import threading
 from pathlib import Path
@@ -95,6 +96,20 @@ async def test_an_empty_text_beside_others_is_left_out(root, source, tmp_path, e
         with pytest.raises(VectorIndexError, match="No text content available to index"):
             await service.make(order(blank, is_appended=True))
         assert sorted(await found(service, "roads")) == ["cars.md", "ships.md"]
+
+
+async def test_a_disk_that_fills_up_leaves_no_dataset_of_some_of_the_texts(
+    root, source, tmp_path, embedder, small_disk
+):
+    noise = random.Random(1)
+    for name in range(60):
+        words = " ".join(f"{noise.getrandbits(48):x}" for _ in range(10_000))
+        texts_in(source, **{f"noise{name}": f"# Noise\n\n{words}\n"})
+    index_there = index_of(small_disk / "beside", embedder)
+    async with running(root, embedder, index_of=index_there) as service:
+        with pytest.raises(VectorIndexError, match="the disk is full"):
+            await service.make(order(source))
+    assert [*root.iterdir()] == []
 
 
 async def test_a_killed_process_of_the_same_number_is_in_nobodys_way(

@@ -29,6 +29,7 @@ from vector_index_mcp.errors import (
     BusyError,
     QueryError,
     SettingsError,
+    StoreError,
     sentence,
 )
 from vector_index_mcp.files.folder import is_broad
@@ -274,6 +275,8 @@ async def of_index(
         if not await live.is_kept_elsewhere():
             run = await live.trigger(force_reindex=False)
             await follow_text(show, run)
+            if run.error:  # the index lacks texts
+                raise StoreError(run.error)
             await follow_vectors(show, live)
             if live.progress.chunks:
                 await live.embed()

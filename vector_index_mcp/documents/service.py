@@ -26,6 +26,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, is_broad
 from vector_index_mcp.indexing.asking import wait_for_first_scan
+from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.place import Place
@@ -259,10 +260,9 @@ class Documents:
 
         Raises:
             BusyError: If another process is the index's writer.
-            StoreError: If the index cannot be opened.
+            StoreError: If the index cannot be opened or written.
         """
-        run = await self.index.trigger(force_reindex=False)
-        await run.finished.wait()
+        await settle(self.index)
 
     async def update(self, *, pull: bool = False, name: str = "update") -> list[updating.Update]:
         """Bring all collections up to date; return what has changed in each.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
-from vector_index_mcp.errors import first_of
+from vector_index_mcp.errors import StoreError, first_of
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # imports LanceDB, which a command that asks a running service does not need
@@ -69,6 +69,20 @@ async def follow_text(show: Show, run: Run) -> None:
         show("indexing files", run.files_done, run.files_to_do)
         await progressed.wait()
     show("indexing files", run.files_done, run.files_to_do)
+
+
+async def settle(index: "LiveIndex") -> None:
+    """Compare all folders with the index, and wait until it is up to date.
+
+    Raises:
+        BusyError: If another process is the index's writer.
+        StoreError: If the index cannot be opened or written.
+    """
+    run = await index.trigger(force_reindex=False)
+    await run.finished.wait()
+    # Without folders there is nothing to write; the status tells which are out of reach.
+    if run.error and await index.looks.absence(index.folders) is None:
+        raise StoreError(run.error)
 
 
 async def follow_vectors(show: Show, index: "LiveIndex") -> None:

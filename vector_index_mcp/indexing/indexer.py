@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 # enough that the commits (30 to 60 ms each) hardly count.
 FILES_PER_BATCH = 200
 _RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
+# If so many tries fail, some 3.5 s after the first, whoever waits for the run is told the error.
+_TRIES_OF_A_RUN = 4
 _QUIET_SECONDS = 60  # without a change, after which the store drops old versions
 
 
@@ -84,7 +86,8 @@ class Indexer:
     # -- for callers -----------------------------------------------------------------------
 
     def begin_run(self, kind: Kind) -> Run:
-        """Begin a run, or join the one under way; see `Runs.begin`."""
+        """Begin a run, or join the one under way; see `Runs.begin`. What failed is tried now."""
+        self.live.worth_a_try.send()
         return self.runs.begin(kind)
 
     def look_again(self, keys: Iterable[str]) -> None:
@@ -161,8 +164,10 @@ class Indexer:
         if worked:
             self.live.note_success(Task.TEXT)
         if worked and self._failures:
-            self._failures = 0
+            has_ended_run, self._failures = self._failures >= _TRIES_OF_A_RUN, 0
             self._state.enter(State.SCANNING if self.runs.current else State.WATCHING)
+            if has_ended_run:
+                self.begin_run(Kind.RESCAN)
 
     async def _step(self) -> bool:
         """Do the most urgent piece of work; False if there was none."""
@@ -367,10 +372,13 @@ class Indexer:
     async def _pause(self, error: StoreError) -> None:
         delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
         self._failures += 1
-        _log.warning("%s; next try in %s s", self.live.remedies.message(error), delay)
-        self._state.enter(State.ERROR, self.live.remedies.message(error))
+        message = self.live.remedies.message(error)
+        _log.warning("%s; next try in %s s", message, delay)
+        if self._failures >= _TRIES_OF_A_RUN:
+            self._end_run(message)
+        self._state.enter(State.ERROR, message)
         with anyio.move_on_after(delay):
-            await self.live.answers_again.wait()
+            await self.live.worth_a_try.wait()
         self.queue.wake()
 
     async def _replace_index(self, error: StoreError) -> None:

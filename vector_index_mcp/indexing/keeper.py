@@ -221,7 +221,7 @@ class Keeper:
             await anyio.sleep(_LOSS_SECONDS)
             was_silent, is_silent = is_silent, await indexer.live.is_silent()
             if was_silent and not is_silent:
-                indexer.live.answers_again.send()
+                indexer.live.worth_a_try.send()
             for folder in list(self._folders):
                 problem = await self.looks.problem_of(folder)
                 known = indexer.outlook.problems.get(folder.name, "")

@@ -66,8 +66,8 @@ class Live:
     """The error that shows that the index is damaged; None after the repair."""
     text_moved: Signal = field(default_factory=Signal)
     """Sent when text was committed, or when no more text waits: chunks may lack vectors then."""
-    answers_again: Signal = field(default_factory=Signal)
-    """Sent when the index's drive, which did not answer, answers again."""
+    worth_a_try: Signal = field(default_factory=Signal)
+    """Sent when what failed may succeed: the index's drive answers again, or somebody asks."""
     lost: anyio.Event = field(default_factory=anyio.Event)
     """Set once the index has to be opened again: its folder is gone or was replaced."""
     loss: str = ""
