@@ -331,6 +331,24 @@ def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(pla
     assert sums.endswith("the index is as the files are")
 
 
+@posix_only
+def test_verify_does_not_take_what_it_cannot_read_for_gone_or_changed(place):
+    write(place.project, {"hidden/more.py": "def more():\n    return 1\n"})
+    place.run("index", "project")
+    (place.project / "load.py").chmod(0)
+    (place.project / "hidden").chmod(0)
+    options = {"preexec_fn": obey_file_modes} if os.geteuid() == 0 else {}
+    ran = place.run("verify", "project", options=options)
+    (place.project / "hidden").chmod(0o755)
+    (place.project / "load.py").chmod(0o644)
+    first, second, _, sums = ran.stdout.splitlines()
+    assert first == "hidden/more.py cannot be read now, so it is not compared"
+    assert second == "load.py cannot be read now, so it is not compared"
+    assert sums.endswith("0 vectors; the index is as the files are, as far as they can be read")
+    assert ran.returncode == 1
+    assert place.run("verify", "project").returncode == 0
+
+
 def test_verify_of_a_project_without_an_index_says_so(place):
     ran = place.run("verify", "project")
     assert ran.returncode == 1

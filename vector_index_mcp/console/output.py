@@ -117,8 +117,8 @@ def of_skipped(records: Sequence[FileRecord]) -> int:
 
 
 def of_verify(report: "Report") -> int:
-    """Print how the index differs from the files; returns 1 if it does."""
-    for key, fault in sorted(report.faults.items()):
+    """Print how the index differs from the files; returns 1 if it does, or nobody can know."""
+    for key, fault in sorted((report.unseen | report.faults).items()):
         write(f"{visible(key)} {fault}")
     counts = ", ".join(
         (
@@ -135,8 +135,9 @@ def of_verify(report: "Report") -> int:
         wrong = f"{counted(count, 'file')} {'differs' if count == 1 else 'differ'}"
         write(f"{counts}; {wrong} from the index; `verify --repair` builds the index anew")
         return 1
-    write(f"{counts}; the index is as the files are")
-    return 0
+    limit = ", as far as they can be read" if report.unseen else ""
+    write(f"{counts}; the index is as the files are{limit}")
+    return 1 if report.unseen else 0
 
 
 def visible_status(status: "IndexStatus") -> "IndexStatus":

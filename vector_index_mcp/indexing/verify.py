@@ -13,10 +13,11 @@ import numpy as np
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
+from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.indexing.deep import walk
-from vector_index_mcp.indexing.ledger import INDEXED, is_cut_by_lines
+from vector_index_mcp.indexing.ledger import FAILED, INDEXED, is_cut_by_lines
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
 from vector_index_mcp.indexing.preparing.recipe import Recipe
@@ -29,6 +30,7 @@ GONE = "is in the index, but no longer on disk"
 OTHER_TEXT = "has another text than the index"
 OTHER_CHUNKS = "has chunks in the index that differ from those of its text"
 STRAY_ROWS = "has rows in the index that its record does not account for"
+UNREADABLE = "cannot be read now, so it is not compared"
 BAD_VECTOR = "has an invalid vector in the index"
 
 
@@ -41,6 +43,8 @@ class Report:
     vectors: int = 0
     faults: dict[str, str] = field(default_factory=dict)
     """What is wrong, by file."""
+    unseen: dict[str, str] = field(default_factory=dict)
+    """What cannot be read, so that nobody knows whether the index is right, by file."""
 
 
 async def verify(
@@ -60,14 +64,18 @@ async def verify(
     """
     records = {record.key: record for record in await index.store.records()}
     homes: dict[str, Folder] = {}
+    unreadable: list[str] = []
     for folder in folders:
         tree = await anyio.to_thread.run_sync(lambda f: walk(f, make_ignore(f)), folder)
         homes.update(dict.fromkeys(tree.files, folder))
+        unreadable += tree.unreadable
     on_disk = homes.keys()
     stored = await index.store.holdings()
     report = Report()
     report.faults.update(dict.fromkeys(on_disk - records.keys(), NOT_INDEXED))
-    report.faults.update(dict.fromkeys(records.keys() - on_disk, GONE))
+    hidden = {key for key in records if unreadable and key.startswith(tuple(unreadable))}
+    report.unseen.update(dict.fromkeys(hidden, UNREADABLE))
+    report.faults.update(dict.fromkeys(records.keys() - on_disk - hidden, GONE))
     report.faults.update(dict.fromkeys(stored.keys() - records.keys(), STRAY_ROWS))
     crew = Crew(recipe)
     try:
@@ -91,12 +99,21 @@ def _compare(
     rows: Sequence[tuple[StoredChunk, Vector | None]],
     report: Report,
 ) -> None:
+    if record.state == INDEXED and _is_unreadable(file.record):
+        report.unseen[file.key] = UNREADABLE
+        return
     fault = next(_faults(file, record, rows), None)
     if fault is not None:
         report.faults[file.key] = fault
     report.files += record.state == INDEXED
     report.chunks += len(rows)
     report.vectors += sum(vector is not None for _, vector in rows)
+
+
+def _is_unreadable(record: FileRecord | None) -> bool:
+    return (
+        record is not None and record.state == FAILED and record.reason.startswith(read.UNREADABLE)
+    )
 
 
 def _faults(
