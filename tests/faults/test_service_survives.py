@@ -263,6 +263,34 @@ async def test_nobody_waits_for_a_run_for_as_long_as_the_disk_is_full(
     assert without_time(await contents(uri)) == without_time(fresh)
 
 
+async def test_nobody_waits_for_vectors_for_as_long_as_the_disk_is_full(
+    project, embedder, small_disk
+):
+    uri, filler = small_disk / "index", small_disk / "filler"
+    async with serving(codebase_of(project, embedder, uri=str(uri))) as client:
+        await settled(client)
+        embedder.hold()
+        write(project, {"two.py": "banana = 1\n"})
+        await first_found(client, "banana", "two.py")
+        filler.write_bytes(b"\0" * shutil.disk_usage(small_disk).free)
+        embedder.release()
+
+        async def failed():
+            status = await client.call_tool("get_status")
+            is_told = "the disk is full" in (status.structured_content["error_message"] or "")
+            return is_told and status.content[0].text
+
+        assert "13 of 14 chunks have vectors\n" in await eventually(failed)
+        report = await call(client, "trigger_index")
+        assert not report["complete"]
+        assert "All text is indexed" in report["message"]
+        assert "the disk is full; free some space" in report["message"]
+        filler.unlink()
+        assert (await call(client, "trigger_index"))["complete"]
+        assert (await status_of(client))["error_message"] is None
+        await is_as_fresh(client, project)
+
+
 @pytest.mark.parametrize("trigger", [False, True])
 async def test_an_index_location_that_cannot_be_written_is_told(project, embedder, trigger):
     (project.parent / "file").write_text("not a folder", encoding="utf-8")

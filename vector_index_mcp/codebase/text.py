@@ -190,7 +190,7 @@ def vectors_of(status: "IndexStatus") -> str:
     if status.model.state == "unavailable":
         return f"{text}; the others wait for a model"
     if status.is_writer:
-        return f"{text}; embedding goes on"
+        return text if status.error_message else f"{text}; embedding goes on"
     if status.status == "WATCHING":
         return f"{text}; another process goes on with the others"
     if status.status == "ERROR":

@@ -239,7 +239,8 @@ def _trigger_result(now: "Status", run: Run, pending: int) -> wire.TriggerResult
         paths = counted(pending, "path")
         message = f"Files changed meanwhile and still have to be indexed: {paths}."
     elif progress.lacks_vectors:
-        lack = progress.embedder_reason or "Embedding goes on in the background."
+        reason = progress.vectors_failure or progress.embedder_reason
+        lack = reason or "Embedding goes on in the background."
         message = f"All text is indexed and can be found by words. {lack}"
     else:
         message = "The index is complete and up to date."

@@ -367,7 +367,7 @@ def _in_words(failures: Mapping[str, Exception]) -> list[str]:
 
 def _waits_for_vectors(now: wire.IndexStatus) -> bool:
     is_lacking = now.waiting_chunk_count > 0
-    return is_lacking and now.model.state != "unavailable" and now.status != "ERROR"
+    return is_lacking and now.model.state != "unavailable" and not now.error_message
 
 
 def _triggered(now: wire.IndexStatus) -> wire.ProjectTriggered:

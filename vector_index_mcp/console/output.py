@@ -87,7 +87,8 @@ def of_index(
     for line in text.lacking(status):
         write(line)
     write(_FOLLOWED if is_followed else _NOT_FOLLOWED)
-    return 1 if report.error or status.failed or status.unreadable_folders else 0
+    is_whole = not (report.error or status.error_message or status.failed)
+    return 0 if is_whole and not status.unreadable_folders else 1
 
 
 def _held(status: "IndexStatus") -> str:

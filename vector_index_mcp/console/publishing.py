@@ -15,7 +15,6 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import (
-    ModelNotFoundError,
     SettingsError,
     StorageError,
     StoreError,
@@ -152,8 +151,7 @@ async def _complete(codebase: Codebase) -> None:
         await following.follow_vectors(bar, index)
     if indexing.error:
         raise StoreError(indexing.error)
-    if index.progress.lacks_vectors:
-        raise ModelNotFoundError(index.embedder.reason)
+    index.progress.check_vectors()
 
 
 async def _share(index: Index, place: TeamPlace | None, published: Published) -> None:

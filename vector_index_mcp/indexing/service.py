@@ -16,7 +16,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import BusyError, ModelNotFoundError, Problem, StoreError
+from vector_index_mcp.errors import BusyError, Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
@@ -263,8 +263,7 @@ class LiveIndex:
         vectors.look_for_model()
         while self.progress.waits_for_vectors:
             await self.embedding_progressed()
-        if self.progress.lacks_vectors:
-            raise ModelNotFoundError(self.embedder.reason)
+        self.progress.check_vectors()
 
     async def tidy(self) -> None:
         """Remove deleted rows and old versions from the index's disk.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
+from vector_index_mcp.errors import ModelNotFoundError, StorageError
 from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.state import State, StateMachine
@@ -48,6 +49,8 @@ class Progress:
     """How many chunks have a vector."""
     lacks_vectors: bool
     """Whether chunks wait for vectors, or may have to be embedded again."""
+    vectors_failure: str
+    """Why vectors cannot be stored; empty if they can, as far as is known."""
     embedder_state: str
     embedder_reason: str
     embedder_sharers: int
@@ -80,6 +83,7 @@ class Progress:
             chunks=ledger.chunk_count,
             embedded=ledger.chunk_count - ledger.unembedded_count,
             lacks_vectors=kept is not None and kept.vectors.are_lacking,
+            vectors_failure=kept.vectors.failure if kept is not None else "",
             embedder_state=embedder.state,
             embedder_reason=embedder.reason,
             embedder_sharers=embedder.sharers,
@@ -90,8 +94,21 @@ class Progress:
 
     @property
     def waits_for_vectors(self) -> bool:
-        """Whether chunks wait for vectors and the model can make them."""
-        return self.lacks_vectors and self.embedder_state != "unavailable"
+        """Whether chunks wait for vectors, the model can make them and the index takes them."""
+        can_be_made = self.embedder_state != "unavailable" and not self.vectors_failure
+        return self.lacks_vectors and can_be_made
+
+    def check_vectors(self) -> None:
+        """Check that no chunk lacks its vector, if nobody waits for one.
+
+        Raises:
+            ModelNotFoundError: If the model is missing.
+            StorageError: If vectors cannot be stored.
+        """
+        if self.vectors_failure:
+            raise StorageError(self.vectors_failure)
+        if self.lacks_vectors:
+            raise ModelNotFoundError(self.embedder_reason)
 
     @property
     def is_busy(self) -> bool:
@@ -196,7 +213,7 @@ def status_of(
     outlook, runs = (indexer.outlook, indexer.runs) if indexer is not None else (None, None)
     return Status(
         progress=progress,
-        error=progress.error or problem,
+        error=progress.error or progress.vectors_failure or problem,
         run=runs.current if runs is not None else None,
         last_run=runs.last if runs is not None else None,
         indexed=ledger.count(INDEXED),

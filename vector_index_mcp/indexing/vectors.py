@@ -30,6 +30,7 @@ _LOOK_FOR_MODEL_SECONDS = 60.0
 _LONGEST_WITHOUT_A_LOOK_SECONDS = 900.0
 _FILES_PER_LOOK = 100  # put into the cache at once, with some 1,000 vectors
 _RETRY_SECONDS = 2.0
+_TRIES_BEFORE_FAILURE = 3  # in a row; then whoever waits for the vectors is told why there are none
 _GLANCE_SECONDS = 2.0  # between two cheap checks whether a server has come back by itself
 
 
@@ -54,6 +55,9 @@ class Vectors:
         self._keeping = live.ledger.keys() if is_unkept else []
         self.progressed = Signal()
         """Sent whenever chunks have got vectors."""
+        self.failure = ""
+        """Why vectors cannot be stored, if that has failed some times in a row; otherwise empty."""
+        self._failures = 0
         self._live = live
         self._cached, self._embedder = cached, cached.embedder
         self._is_text_first = is_text_first
@@ -79,7 +83,8 @@ class Vectors:
         return is_unproved and not ledger.claimed_count and len(ledger) > 0
 
     def look_for_model(self) -> None:
-        """Look again for a model that was missing."""
+        """Look again for a model that was missing, and try again what failed."""
+        self.failure = ""
         self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self._embedder.retry()
         self._model_wanted.set()
@@ -137,6 +142,7 @@ class Vectors:
                 continue
             try:
                 await (self._embed() if self.are_lacking else self._keep_some())
+                self.failure, self._failures = "", 0
             except ModelNotFoundError:
                 with anyio.move_on_after(self._look_seconds):
                     await self._model_back()  # a saved file does not end this wait
@@ -147,7 +153,14 @@ class Vectors:
                 _log.warning("%s", self._live.remedies.message(error))
                 if isinstance(error, StoreError):
                     self._live.report(error, Task.VECTORS)
+                    self._note_failure(error)
                 await anyio.sleep(_RETRY_SECONDS)
+
+    def _note_failure(self, error: StoreError) -> None:
+        self._failures += 1
+        if self._failures >= _TRIES_BEFORE_FAILURE:
+            self.failure = self._live.remedies.message(error)
+            self.progressed.send()  # it goes no further for now
 
     async def _model_back(self) -> None:
         """Wait until `look_for_model` is called, or the model is available again."""

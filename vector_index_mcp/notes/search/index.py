@@ -15,7 +15,7 @@ from vector_index_mcp.engine.prose import ranking, searching
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk
-from vector_index_mcp.errors import BusyError, ModelNotFoundError
+from vector_index_mcp.errors import BusyError, ModelNotFoundError, StorageError
 from vector_index_mcp.indexing.asking import Question, ask
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.notes import calls
@@ -116,7 +116,7 @@ async def _caught_up(index: LiveIndex, *, is_behind: bool) -> None:
     with anyio.move_on_after(_FIRST_SECONDS):
         run = await index.catching_up()
         # The search goes on without these; its answer reports what is lacking.
-        with contextlib.suppress(BusyError, ModelNotFoundError):
+        with contextlib.suppress(BusyError, ModelNotFoundError, StorageError):
             if is_behind or index.progress.is_busy:
                 run = await index.trigger(force_reindex=False)
             if run is not None:
