@@ -484,6 +484,48 @@ async def test_what_makes_no_sense_is_refused(reader, body):
     assert detail(await reader.post("/search", content=body, headers=headers), 400)
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("/search", b"", "the body is missing; send a JSON object"),
+        ("/search", b"[]", "the body must be a JSON object"),
+        ("/search", b"nonsense", "the body is not valid JSON"),
+        ("/search", b"\xff", "the body is not valid JSON"),
+        ("/search", b"[" * 100_000, "the body is not valid JSON"),
+        ("/search", b"{}", "query is missing"),
+        ("/search", b'{"query": 5}', "query must be a text"),
+        ("/search", b'{"query": "\\ud800"}', "query must be a text in valid Unicode"),
+        (
+            "/search",
+            b'{"query": "' + b"x" * 10_001 + b'"}',
+            "query must be a text of at most 10,000 characters",
+        ),
+        (
+            "/search",
+            b'{"query": "x", "limit": -1, "min_score": null, "detailed": 1}',
+            "limit must be a number of at least 0; min_score must be a number; "
+            "detailed must be true or false",
+        ),
+        (
+            "/search",
+            b'{"query": "x", "limit": 1e999}',
+            "limit must be a number that is not infinite",
+        ),
+        ("/embed", b'{"texts": "x"}', "texts must be a list"),
+        ("/embed", b'{"texts": ["x", 5]}', "texts.1 must be a text"),
+        (
+            "/collections/add",
+            b'{"name": "", "path": "x"}',
+            "name must be a text that is not empty",
+        ),
+    ],
+    ids=lambda given: repr(given[:30]),
+)
+async def test_what_is_wrong_is_told_in_plain_words(reader, path, body, words):
+    headers = {"content-type": "application/json"}
+    assert detail(await reader.post(path, content=body, headers=headers), 400) == words
+
+
 @pytest.mark.parametrize("query", ["a\0b", '"', "NEAR(", "* OR *", "😀", "\u202e", "%", "'--"])
 @pytest.mark.parametrize("path", ["/search", "/query", "/multi_get", "/get"])
 async def test_odd_texts_break_nothing(reader, path, query):

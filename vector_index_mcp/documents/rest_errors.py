@@ -1,4 +1,7 @@
-"""The error answers of the REST interface, and their descriptions."""
+"""The error answers of the REST interface, and their descriptions.
+
+What is wrong with a body is worded here: the libraries' own words are those of a program.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
@@ -32,6 +35,22 @@ _STATUSES: tuple[tuple[type[VectorIndexError], int], ...] = (
     (ProjectError, 400),
 )
 _MOST_PROBLEMS = 5  # an answer names at most this many problems of a request
+_LONGEST_SHOWN = 200  # characters of the name of a value
+# What a value must be, by Pydantic's name of the problem. The braces are from its context.
+_RULES = {
+    "string_type": "a text",
+    "string_unicode": "a text in valid Unicode",
+    "string_too_long": "a text of at most {max_length:,} characters",
+    "string_too_short": "a text that is not empty",
+    "float_type": "a number",
+    "finite_number": "a number that is not infinite",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "bool_type": "true or false",
+    "list_type": "a list",
+}
+_NO_BODY = "the body is missing; send a JSON object"
+_NO_OBJECT = "the body must be a JSON object"
+_NO_JSON = "the body is not valid JSON"
 _INTERNAL = "this is an error of the server; its log says more"
 _MEANINGS = {
     400: "The request is invalid.",
@@ -90,7 +109,9 @@ async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
 
 
 async def _http(_: Request, error: HTTPException) -> JSONResponse:
-    return _answer(error.status_code, error.detail, error.headers)
+    # Only a body that is nested too deeply, or no text, has this status.
+    detail = _NO_JSON if error.status_code == 400 else error.detail
+    return _answer(error.status_code, detail, error.headers)
 
 
 async def _ours(_: Request, error: VectorIndexError) -> JSONResponse:
@@ -108,6 +129,15 @@ def _answer(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 
 
 def _problem(problem: MutableMapping[str, Any]) -> str:
-    place = ".".join(str(part) for part in problem["loc"] if part != "body")
-    message = str(problem["msg"])
-    return f"{place[:200]}: {message}" if place else message
+    """What is wrong with a request, in words like those about the arguments of MCP's tools."""
+    kind = problem["type"]
+    place = ".".join(str(part) for part in problem["loc"] if part != "body")[:_LONGEST_SHOWN]
+    if kind == "json_invalid":
+        return _NO_JSON
+    if not place:
+        return _NO_BODY if kind == "missing" else _NO_OBJECT
+    if kind == "missing":
+        return f"{place} is missing"
+    if rule := _RULES.get(kind):
+        return f"{place} must be {rule.format(**problem.get('ctx', {}))}"
+    return f"{place}: {problem['msg']}"
