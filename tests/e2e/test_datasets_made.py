@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -156,6 +157,27 @@ def test_the_console_of_the_original_answers_over_http():
             finally:
                 process.terminate()
         assert process.returncode == 0
+
+
+def test_what_is_wrong_with_its_address_is_told_of_the_variable_that_gave_it():
+    with place_of({}) as place, socket.create_server(("127.0.0.1", 0)) as taken:
+        (place.folder / "elsewhere").mkdir()
+        port = str(taken.getsockname()[1])
+
+        def told(*options, **variables):
+            given = {f"MCPOWER_WEB_{name}": value for name, value in variables.items()}
+            command = ["datasets", "console", "elsewhere", *options]
+            done = run(*command, cwd=place.folder, variables=place.variables | given)
+            assert done.returncode != 0
+            return done.stderr
+
+        assert "or choose another port with MCPOWER_WEB_PORT\n" in told(PORT=port)
+        assert "or choose another port with --port\n" in told("--port", port, PORT="0")
+        local = "or listen on this machine alone, with"
+        assert f"{local} MCPOWER_WEB_HOST=127.0.0.1\n" in told(HOST="0.0.0.0")
+        assert f"{local} --host 127.0.0.1\n" in told("--host", "0.0.0.0", HOST="::1")
+        place.variables["VECTOR_INDEX_HTTP_TOKEN"] = "x" * 32
+        assert "choose another one with MCPOWER_WEB_HOST\n" in told(HOST="no..name", PORT="0")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ If the versions differ, the front end ends the service and starts its own, unles
     page            the same, with a link to the service's page
     page in a file  the same, also with a file that opens the link in a browser
     http            the service listens for HTTP at the `host` and `port` of the greeting as long as
-                    the connection lives; requests must have its `token`
+                    the connection lives; requests must have its `token`; `host_from` and
+                    `port_from` name what the user gave the two with
     work            in place of `mcp`, for the shared embedding worker: frames, see `sharing/frames`
     call            one call of a command, as below
     stop            the service ends

@@ -25,7 +25,11 @@ _CHUNK_BYTES = 4_096
 
 
 def add_options(parser: argparse.ArgumentParser, port: int) -> None:
-    """Add the options --port and --host; `port` is the default port."""
+    """Add the options --port and --host; `port` is the default port.
+
+    A caller that takes a value from elsewhere sets `port_from` or `host_from`, for the messages.
+    """
+    parser.set_defaults(port_from="--port", host_from="--host")
     parser.add_argument(
         "--port", type=port_of, default=port, help=f"HTTP port ({port}); 0: any free"
     )
@@ -56,7 +60,9 @@ def run(
     values = {
         "host": parsed.host,
         "port": parsed.port,
-        "token": _token(parsed.host, host_arguments),
+        "host_from": parsed.host_from,
+        "port_from": parsed.port_from,
+        "token": _token(parsed, host_arguments),
         "is_alone": is_alone,
     }
     with contextlib.ExitStack() as ports:
@@ -99,16 +105,18 @@ def port_of(text: str) -> int:
     return int(text)
 
 
-def _token(host: str, host_arguments: Sequence[str]) -> str:
+def _token(parsed: argparse.Namespace, host_arguments: Sequence[str]) -> str:
     """Return the token that requests must carry; empty if none is set and none is needed."""
     from vector_index_mcp import settings
 
     env_files = dict(zip(host_arguments, host_arguments[1:], strict=False))
     token = settings.load(env_files.get("--env-file")).http_token
-    if not token and not _is_loopback(host):
+    if not token and not _is_loopback(parsed.host):
+        joint = " " if parsed.host_from.startswith("--") else "="
         raise SettingsError(
-            f"other machines could reach {host}, and no token protects it; set "
-            "VECTOR_INDEX_HTTP_TOKEN, or listen on this machine alone, with --host 127.0.0.1"
+            f"other machines could reach {parsed.host}, and no token protects it; set "
+            "VECTOR_INDEX_HTTP_TOKEN, or listen on this machine alone, with "
+            f"{parsed.host_from}{joint}127.0.0.1"
         )
     return token
 

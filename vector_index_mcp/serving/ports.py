@@ -47,6 +47,9 @@ class Wish:
     """0 for any port."""
     token: str
     """The token that requests must have; empty for none."""
+    host_from: str
+    """What the user gave the host with: an option, or a variable. Likewise `port_from`."""
+    port_from: str
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Wish":
@@ -58,13 +61,16 @@ class Wish:
         host, port, token = (values.get(key) for key in ("host", "port", "token"))
         if not (isinstance(host, str) and isinstance(port, int) and isinstance(token, str)):
             raise BackgroundError("host, port or token is missing in the request to open a port")
+        host_from = str(values.get("host_from", "--host"))  # a front end of before does not say
+        port_from = str(values.get("port_from", "--port"))
         if not 0 <= port <= _HIGHEST_PORT:
             raise BackgroundError(f"{port} is no port; choose one from 1 to {_HIGHEST_PORT}")
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise BackgroundError(
-                f"{host} is no address of this machine ({error}); choose another one with --host"
+                f"{host} is no address of this machine ({error}); "
+                f"choose another one with {host_from}"
             ) from error
         address = str(found[0][4][0])
         if not token and not ipaddress.ip_address(address).is_loopback:
@@ -72,7 +78,7 @@ class Wish:
                 f"other machines can reach {host}, which requires a token; "
                 "set VECTOR_INDEX_HTTP_TOKEN"
             )
-        return cls(host, address, port, token)
+        return cls(host, address, port, token, host_from, port_from)
 
     @property
     def is_on_all(self) -> bool:
@@ -151,7 +157,7 @@ class Ports:
                 if (port.wish.host, port.wish.token) != (wish.host, wish.token):
                     raise BackgroundError(
                         f"port {wish.port} is open already with another token or host; "
-                        "end that server, or choose another port with --port"
+                        f"end that server, or choose another port with {wish.port_from}"
                     )
                 return port
         return None
@@ -257,9 +263,9 @@ def _listening(wish: Wish) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise BackgroundError(
                 f"port {wish.port} of {wish.host} is taken by another program; end it, or choose "
-                "another port with --port"
+                f"another port with {wish.port_from}"
             ) from error
         raise BackgroundError(
             f"port {wish.port} of {wish.host} cannot be opened ({error.strerror}); "
-            "choose others with --host and --port"
+            f"choose others with {wish.host_from} and {wish.port_from}"
         ) from error

@@ -79,7 +79,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if line.command == INDEX:
         _settle_source(grammar, line)
     if line.command == CONSOLE:
-        _settle_port(grammar, line)
+        _settle_place(grammar, line)
     return line
 
 
@@ -114,9 +114,12 @@ def _settle_source(parser: argparse.ArgumentParser, line: argparse.Namespace) ->
     [line.source] = given
 
 
-def _settle_port(parser: argparse.ArgumentParser, line: argparse.Namespace) -> None:
-    """Take the port from the original's variable if no option gives one."""
+def _settle_place(parser: argparse.ArgumentParser, line: argparse.Namespace) -> None:
+    """Take port and host from the original's variables where no option gives them."""
+    if line.host is None:
+        line.host, line.host_from = os.environ[_HOST], _HOST
     if line.port is None:
+        line.port_from = _PORT
         try:
             line.port = listening.port_of(os.environ[_PORT])
         except argparse.ArgumentTypeError as wrong:
@@ -131,10 +134,11 @@ def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     ui.add_argument("--no-open", action="store_true", help="print the link only")
     console = add(CONSOLE, "serve HTTP: /api/datasets as the original's console, and MCP at /mcp")
     listening.add_options(console, USUAL_PORT)
-    if host := os.environ.get(_HOST):
-        console.set_defaults(host=host)
+    # Without a value, `_settle_place` reads the variable, and messages name it.
+    if os.environ.get(_HOST):
+        console.set_defaults(host=None)
     if os.environ.get(_PORT):
-        console.set_defaults(port=None)  # then `_settle_port` reads the variable, and names it
+        console.set_defaults(port=None)
     for command in (serving, listing, ui, console):
         command.add_argument(
             "folder",
