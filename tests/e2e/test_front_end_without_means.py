@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,24 @@ async def reason_told(place: Place, before: str) -> str:
     if "error" in answer:
         return answer["error"]["message"]
     return answer["result"]["content"][0]["text"]
+
+
+def first_line(*command: str | Path, place: Place) -> str:
+    """What a command that goes on says first; it is ended then."""
+    with subprocess.Popen(
+        [*COMMAND, *map(str, command)],
+        env=place.variables,
+        cwd=place.folder,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        patience = threading.Timer(ANSWER_SECONDS, process.kill)
+        patience.start()
+        try:
+            return process.stdout.readline()
+        finally:
+            patience.cancel()
+            process.kill()
 
 
 def ways_left() -> list[Path]:
@@ -175,8 +194,10 @@ def test_a_full_disk_is_told(place, small_disk):
     assert_is_told(ran, f"{small_disk}/run/", "No space left on device; free some space there")
     assert "free some space" in error_told(ran)
     assert {path.suffix for path in (small_disk / "run").iterdir()} <= {".lock", ".log"}
-    told = run("status", place.project, cwd=place.folder, variables=place.variables).stderr
-    assert f"{small_disk / 'run'}: no space left for a service; free some space there" in told
+    lack = f"{small_disk / 'run'}: no space left for a service; free some space there"
+    for command in (["status", place.project], ["documents", "status"]):
+        assert lack in run(*command, cwd=place.folder, variables=place.variables).stderr
+        assert lack in first_line(*command, "--watch", place=place)
 
 
 def test_a_folder_that_cannot_be_written_is_told(place):

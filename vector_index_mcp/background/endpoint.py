@@ -77,7 +77,10 @@ class Endpoint:
     @property
     def lack_of_space(self) -> str:
         """A sentence if the folder's disk has no room for a service; otherwise empty."""
-        if shutil.disk_usage(self.folder).free >= _LEAST_BYTES:
+        try:
+            if shutil.disk_usage(self.folder).free >= _LEAST_BYTES:
+                return ""
+        except FileNotFoundError:  # a view may outlive the folder, which a service makes again
             return ""
         return (
             f"{self.folder}: no space left for a service; free some space there, or set "

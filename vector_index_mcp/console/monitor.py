@@ -24,8 +24,8 @@ from vector_index_mcp.errors import ServiceEndedError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
 
-Show = Callable[[IndexStatus | None], None]
-"""Shows a status; None means that no service is running."""
+Show = Callable[[IndexStatus | str], None]
+"""Shows a status; or why no service can be started while none is running, and empty if one can."""
 
 _IDLE_SECONDS = 1.0  # between two requests; each costs the service some 5 ms
 _BUSY_SECONDS = 0.5
@@ -38,18 +38,20 @@ async def run(project: Path) -> int:
         while True:
             status = await anyio.to_thread.run_sync(_status, endpoint)
             show(status)
-            await anyio.sleep(_BUSY_SECONDS if status and _is_busy(status) else _IDLE_SECONDS)
+            await anyio.sleep(_BUSY_SECONDS if _is_busy(status) else _IDLE_SECONDS)
 
 
-def _status(endpoint: Endpoint) -> IndexStatus | None:
-    """Return the status that the service reports; None if no service runs, or it just ended."""
+def _status(endpoint: Endpoint) -> IndexStatus | str:
+    """Return the status that the service reports; if none runs, or it just ended, see `Show`."""
     with suppress(ServiceEndedError):
         if (answer := contact.call(endpoint, "status", {}, lambda _: None)) is not None:
             return visible_status(IndexStatus.model_validate(answer))
-    return None
+    return visible(endpoint.lack_of_space)
 
 
-def _is_busy(status: IndexStatus) -> bool:
+def _is_busy(status: IndexStatus | str) -> bool:
+    if isinstance(status, str):
+        return False
     return status.current_run is not None or status.pending_path_count > 0
 
 
@@ -66,8 +68,9 @@ def _picture(project: str, console: Console) -> Iterator[Show]:
     rate = view.Rate()
     with Live(console=console, screen=True, auto_refresh=False) as live:
 
-        def show(status: IndexStatus | None) -> None:
-            rate.note(time.monotonic(), status.embedded_chunk_count if status else 0)
+        def show(status: IndexStatus | str) -> None:
+            embedded = 0 if isinstance(status, str) else status.embedded_chunk_count
+            rate.note(time.monotonic(), embedded)
             live.update(view.Picture(project, status, rate.per_second), refresh=True)
 
         yield show
@@ -77,13 +80,14 @@ def _lines() -> Show:
     before: IndexStatus | None = None
     shown = ""
 
-    def show(status: IndexStatus | None) -> None:
+    def show(status: IndexStatus | str) -> None:
         nonlocal before, shown
-        if status is not None:
+        if isinstance(status, str):
+            before, summary = None, f"{view.NO_SERVICE}{f': {status}' if status else ''}"
+        else:
             for line in view.change_lines(before, status):
                 write(line)
-        before = status
-        summary = view.summary(status) if status is not None else view.NO_SERVICE
+            before, summary = status, view.summary(status)
         if summary != shown:
             write(summary)
             shown = summary

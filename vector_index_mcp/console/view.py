@@ -49,9 +49,12 @@ class Rate:
 
 
 class Picture:
-    """Draws one status as a table, as wide as its console; status None means no service."""
+    """Draws one status as a table, as wide as its console.
 
-    def __init__(self, project: str, status: IndexStatus | None, vectors_per_second: float) -> None:
+    Without a service, the status is why none can be started, and empty if one can.
+    """
+
+    def __init__(self, project: str, status: IndexStatus | str, vectors_per_second: float) -> None:
         self._project = project
         self._status = status
         self._vectors_per_second = vectors_per_second
@@ -71,9 +74,9 @@ class Picture:
 
     def _rows(self, room: int) -> Iterator[tuple[str, RenderableType]]:
         status = self._status
-        if status is None:
+        if isinstance(status, str):
             yield "state", NO_SERVICE
-            yield "", _TO_START_ONE
+            yield ("error", Text(status, style="red")) if status else ("", _TO_START_ONE)
             return
         yield "state", Text(text.state_of(status), style=_STATES[status.status])
         if status.error_message:

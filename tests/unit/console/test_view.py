@@ -68,7 +68,7 @@ def shown(current, width=80, rate=0.0, project="/home/me/project", **options):
 
 
 @WIDTHS
-@pytest.mark.parametrize("current", [None, status(), FULL], ids=["none", "calm", "everything"])
+@pytest.mark.parametrize("current", ["", status(), FULL], ids=["none", "calm", "everything"])
 def test_no_line_is_wider_than_the_terminal(width, current):
     for line in shown(current, width, rate=3.0, project="/p/" + LONG).splitlines():
         assert cell_len(line.rstrip()) <= width
@@ -153,9 +153,15 @@ def test_who_shares_the_worker_is_told():
 
 
 def test_no_service_is_told_with_the_way_to_one():
-    text = " ".join(shown(None).split())
+    text = " ".join(shown("").split())
     assert f"state {NO_SERVICE}" in text
     assert "`vector-index-mcp PATH`" in text
+
+
+def test_so_is_why_none_can_be_started():
+    text = " ".join(shown("the disk is full").split())
+    assert f"state {NO_SERVICE} error the disk is full" in text
+    assert "`vector-index-mcp PATH`" not in text
 
 
 def test_only_colours_that_read_on_light_and_dark_are_used():

@@ -190,7 +190,10 @@ def _status(line: Line, desk: Desk) -> int:
         from vector_index_mcp.console.documents import watching
 
         return watching.run(desk.endpoint, desk.colours)
-    _say(reports.of_status(desk.ask("status"), time.time(), desk.colours))
+    state = desk.ask("status")
+    if desk.endpoint.keeper is None and (lack := desk.endpoint.lack_of_space):
+        _warn(f"{lack}\n")
+    _say(reports.of_status(state, time.time(), desk.colours))
     return 0
 
 

@@ -19,11 +19,13 @@ from vector_index_mcp.console.colours import Colours
 from vector_index_mcp.console.documents import reports
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.errors import ServiceEndedError
+from vector_index_mcp.foreign import visible
 
 _Show = Callable[[str], None]
 
 _IDLE_SECONDS, _BUSY_SECONDS = 1.0, 0.5  # between two requests
-_NO_SERVICE = "no service is running; the next MCP client starts one\n"
+_NO_SERVICE = "no service is running"
+_TO_START_ONE = "the next MCP client starts one"
 
 
 def run(endpoint: Endpoint, colours: Colours) -> int:
@@ -35,8 +37,12 @@ def run(endpoint: Endpoint, colours: Colours) -> int:
     with _shown() as show:
         while True:
             state = _state(endpoint)
-            show(_NO_SERVICE if state is None else _report(state, colours))
+            show(_absence(endpoint) if state is None else _report(state, colours))
             time.sleep(_BUSY_SECONDS if state and state["work"] else _IDLE_SECONDS)
+
+
+def _absence(endpoint: Endpoint) -> str:
+    return f"{_NO_SERVICE}; {visible(endpoint.lack_of_space) or _TO_START_ONE}\n"
 
 
 def _report(state: Mapping[str, Any], colours: Colours) -> str:
