@@ -139,6 +139,23 @@ async def test_a_command_that_waits_for_the_model_is_told_so(tmp_path):
     assert [each["total"] for each in loading.told if each["what"].startswith("waiting")] == [0]
 
 
+async def test_nobody_is_told_to_wait_for_a_model_that_is_not_there(tmp_path):
+    root = tmp_path / "project"
+    write(root, {"one.py": "apple = 1\n"})
+    await indexed(root, FakeEmbedder())
+    embedder = FakeEmbedder()
+    embedder.absent = "there is none"
+    codebase, loading = codebase_of(root, embedder), Loading(embedder)
+    async with codebase.running():
+        await converged(codebase)
+        for state in ("off", "unavailable"):
+            embedder.state = state
+            given = {"query": "apple"}
+            found = await calls_of_codebase.answer(codebase, "search", given, loading.tell)
+            assert found["mode"] == "lexical"
+    assert not loading.told
+
+
 async def test_so_is_one_that_searches_documents(tmp_path):
     home, embedder = qmd.written(tmp_path), FakeEmbedder()
     embedded = qmd.documents_of(home, FakeEmbedder())

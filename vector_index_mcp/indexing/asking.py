@@ -32,6 +32,7 @@ _EMPTY_INDEX_PATIENCE_SECONDS = 5.0
 _FIRST_SCAN_PATIENCE_SECONDS = 1.0
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
 _LOADING_PATIENCE_SECONDS = 120.0  # for the model, if the caller sets `wait_for_model`
+_FINDING_SECONDS = 2.0  # until a worker knows whether there is a model, unless it downloads one
 _SPARE_HITS = 5  # more candidates, to replace hits whose file turns out to be gone
 
 
@@ -76,15 +77,13 @@ class Question:
         at_once = await embedder.asked(self.text)
         if at_once is not None and at_once[1].digest == model.digest:
             return at_once[0], ""
-        if embedder.state != "ready":
-            if not self._wait_for_model:
-                embedder.start()
-                return None, embedder.reason or "the embedding model is still loading"
-            if self._on_loading is not None:
-                self._on_loading()
+        if embedder.state != "ready" and not self._wait_for_model:
+            embedder.start()
+            return None, embedder.reason or "the embedding model is still loading"
         patience = _LOADING_PATIENCE_SECONDS if self._wait_for_model else _QUERY_PATIENCE_SECONDS
         try:
             with anyio.fail_after(patience):
+                await self._say_if_it_loads()
                 [vector] = await embedder.embed([self.text], urgent=True)
                 identity = await embedder.identity()
         except EmbeddingError as error:
@@ -96,6 +95,19 @@ class Question:
                 self._live_index.vectors.check_model(again=True)
             return None, "the index holds vectors of another model and is being embedded anew"
         return vector, ""
+
+    async def _say_if_it_loads(self) -> None:
+        """Call `on_loading` if a model is being loaded.
+
+        Raises:
+            ModelNotFoundError: If there is none, of which nobody is to be told that it is loaded.
+        """
+        if self._on_loading is None:
+            return
+        with anyio.move_on_after(_FINDING_SECONDS):
+            await self._embedder.identity()
+        if self._embedder.state != "ready":
+            self._on_loading()
 
 
 Find = Callable[[Store, Question, int], Awaitable[Sequence[Hit]]]
