@@ -247,9 +247,19 @@ async def test_a_collection_is_searched_alone(client):
 @pytest.mark.parametrize("tool", ["search", "query"])
 async def test_nothing_found_is_said(client, tool, arguments):
     result = await called(client, tool, **arguments)
-    assert result["structuredContent"] == {"results": []}
+    assert result["structuredContent"]["results"] == []
     assert result["content"][0]["text"] == f'No results found for "{arguments["query"]}"'
     assert not result["isError"]
+
+
+async def test_what_was_not_compared_by_meaning_is_told(client):
+    found = await called(client, "query", query="budget")
+    lack = "Searched by words only, not by meaning: there is no model in this test"
+    assert found["structuredContent"]["results"]
+    assert found["structuredContent"]["note"] == lack
+    assert found["content"][1]["text"] == f"{lack}."
+    by_words = await called(client, "search", query="budget")
+    assert by_words["structuredContent"].keys() == {"results"}
 
 
 @pytest.mark.parametrize("tool", ["search", "query"])
@@ -664,6 +674,29 @@ async def test_a_collection_is_added_renamed_and_removed_by_hand(live):
     configuration.write_text(original.partition("  docs:")[0] + "  {}\n", "utf-8")
     await settled(documents)
     assert (await called(client, "status"))["structuredContent"]["totalDocuments"] == 0
+
+
+async def test_what_cannot_be_found_by_meaning_yet_is_told(tmp_path):
+    documents = documents_of(written(tmp_path), FakeEmbedder(dimension=64))
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        new = await called(client, "query", query="budget")
+        assert new["structuredContent"]["note"] == (
+            "Searched by words only, not by meaning: nothing is embedded yet; "
+            "`vector-index-mcp documents embed` does that"
+        )
+        await documents.embed()
+        assert "note" not in (await called(client, "query", query="zebra"))["structuredContent"]
+        documents.embedder.hold(queries=False)
+        write(tmp_path, {"notes/new.md": "# Zebra\n\nStripes.\n"})
+        await eventually(lambda: results_of(client, query="zebra"))
+        for tool in ("query", "vsearch"):
+            lacking = (await called(client, tool, query="zebra"))["structuredContent"]
+            assert lacking["note"] == "1 document cannot be found by meaning yet"
+        documents.embedder.release()
+        await documents.embed()
+        assert "note" not in (await called(client, "query", query="zebra"))["structuredContent"]
 
 
 DATED = {

@@ -22,7 +22,7 @@ from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, counted
-from vector_index_mcp.indexing.asking import OnLoading, Question, ask
+from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
 from vector_index_mcp.indexing.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
 
@@ -36,6 +36,7 @@ _NO_COLLECTIONS = (
     "There are no collections yet; add one with `vector-index-mcp documents collection add FOLDER "
     "--name NAME`"
 )
+_NOT_EMBEDDED = "nothing is embedded yet; `vector-index-mcp documents embed` does that"
 _SNIPPET_CHARS = 300
 _MOST_NAMES, _MOST_NAME_CHARS = 20, 100  # of collections, in a note
 _RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
@@ -83,10 +84,8 @@ class Answer:
     stems: tuple[str, ...]
     """The stems of the query's words."""
     found: tuple[Found, ...]
-    lack: str
-    """Why the search by meaning failed, if the mode asked for it; otherwise empty."""
     note: str
-    """Why documents may be missing; otherwise empty."""
+    """Why documents may be missing, or were not compared by meaning; otherwise empty."""
     seconds: float
 
     def snippet_of(
@@ -140,7 +139,7 @@ async def search(
         if wanted.mode is Mode.MEANING and ledger.unembedded_count >= ledger.chunk_count:
             raise NoVectorsError(NO_VECTORS)
         note = _reason_for_none(documents, wanted)
-        return Answer(wanted, stems, (), "", note, time.monotonic() - began)
+        return Answer(wanted, stems, (), note, time.monotonic() - began)
     if is_listing:
         keys = _newest(ledger, keys or (), wanted.limit)
     finder = _Finder(documents, replace(wanted, query=text), stems, keys)
@@ -154,15 +153,36 @@ async def search(
     )
     if wanted.mode is Mode.MEANING and answered.lack and not is_listing:
         raise NoVectorsError(NO_VECTORS if finder.is_without_vectors else answered.lack)
+    found = _documents_of(documents, answered, wanted.min_score)
+    uses_meaning = wanted.mode is not Mode.WORDS and not is_listing
+    note = _limits(answered, documents.embedder.reason, uses_meaning=uses_meaning)
+    return Answer(wanted, stems, found, note, time.monotonic() - began)
+
+
+def _documents_of(documents: Documents, answered: Answered, least: float) -> tuple[Found, ...]:
+    """Return the documents of the hits that score `least` or more, and that are there still."""
     found = []
     for hit in answered.hits:
         entry = entry_at(answered.ledger, hit.chunk.key)
-        if entry is not None and hit.score >= wanted.min_score:
+        if entry is not None and hit.score >= least:
             context = context_of(documents.configuration, entry.key)
             is_stale = entry.key in answered.stale
             found.append(Found(entry, hit.score, hit.chunk, context, is_stale))
-    note = _CATCHING_UP if answered.was_catching_up else ""
-    return Answer(wanted, stems, tuple(found), answered.lack, note, time.monotonic() - began)
+    return tuple(found)
+
+
+def _limits(answered: Answered, no_model: str, *, uses_meaning: bool) -> str:
+    """Say why documents may be missing, and that meaning did not count, or not for all of them."""
+    limits = [_CATCHING_UP] if answered.was_catching_up else []
+    ledger = answered.ledger
+    if uses_meaning and answered.lack:
+        is_new = ledger.unembedded_count >= ledger.chunk_count and not no_model
+        limits.append(
+            f"Searched by words only, not by meaning: {_NOT_EMBEDDED if is_new else answered.lack}"
+        )
+    elif uses_meaning and ledger.lacking_count:
+        limits.append(f"{counted(ledger.lacking_count, 'document')} cannot be found by meaning yet")
+    return ". ".join(limits)
 
 
 def _checked(query: str) -> str:

@@ -161,7 +161,7 @@ def _about(entry: "Entry") -> dict[str, Any]:
 def _searched(answer: "Answer") -> dict[str, Any]:
     return {
         "seconds": answer.seconds,
-        "note": answer.lack,
+        "note": answer.note,
         "results": [_hit(answer, found) for found in answer.found],
     }
 
