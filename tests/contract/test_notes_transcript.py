@@ -161,6 +161,7 @@ DIFFERENCES = {
     ),
     "one-end": ("a chapter's text ends with one line feed", with_one_end),
     "filename": ("the context of every error about a document names it", with_filename),
+    "no-project": ("a search of a project that does not exist says so", with_words),
     "candidates": ("an error about a name or number says which there are", with_candidates),
     "resource": (
         "resources have the shapes of the specification, and their addresses are decoded",

@@ -136,6 +136,19 @@ async def test_a_blank_query_is_refused_in_every_mode(machine):
         assert answer["code"] == "INVALID_SEARCH_QUERY"
 
 
+async def test_a_project_that_is_not_there_is_told(machine):
+    nobody = {"query": "tokens", "project_id": "my app"}
+    none = await machine.done("search_knowledge", **nobody, all_projects=True)
+    assert "note" not in none
+    await begin(machine)
+    for mode in ("keywords", "meaning", "both"):
+        answer = await machine.done("search_knowledge", **nobody, mode=mode)
+        assert (answer["total_documents"], answer["results"]) == (0, [])
+        assert (
+            answer["note"] == "There are no notes about a project 'my app'; did you mean 'My App'?"
+        )
+
+
 async def test_without_a_model_words_count_and_meaning_alone_is_refused(machine, embedder):
     embedder.absent = "there is no model"
     await begin(machine)

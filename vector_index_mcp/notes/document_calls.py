@@ -1,5 +1,6 @@
 """The calls about knowledge documents and their chapters."""
 
+import difflib
 from collections.abc import Callable, Mapping
 
 from vector_index_mcp.notes.calls import (
@@ -224,6 +225,8 @@ def search(store: Store, given: Given) -> Answer:
         return found
 
     check_query(given["query"])
+    if not projects:
+        return nothing_searched(store, given)
     results = matching.search(documents(), given["query"])
     shown = results[:_MOST_RESULTS]
     quoted = max(1, _MOST_SHOWN_CHAPTERS // max(1, len(shown)))
@@ -240,6 +243,17 @@ def search(store: Store, given: Given) -> Answer:
     if notes:
         answer["note"] = ". ".join(notes)
     return {**answer, "skipped": skipped} if skipped else answer
+
+
+def nothing_searched(store: Store, given: Given) -> Answer:
+    """Answer a search of a project that does not exist, or of all if there are none."""
+    answer: Answer = {"total_documents": 0, "total_matches": 0, "results": []}
+    if given["all_projects"]:
+        return answer
+    name = given["project_id"]
+    near = difflib.get_close_matches(name, Projects(store.disk).entries, 1)
+    meant = f"did you mean {near[0]!r}?" if near else "all_projects searches those of every project"
+    return {**answer, "note": f"There are no notes about a project {name!r}; {meant}"}
 
 
 def check_query(query: str) -> None:

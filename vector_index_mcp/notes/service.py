@@ -231,7 +231,9 @@ class Notes:
         document_calls.check_query(given["query"])
         folder = await anyio.to_thread.run_sync(index.folder_of, self.store, given)
         if folder is None:
-            return {"total_documents": 0, "total_matches": 0, "results": []}
+            return await anyio.to_thread.run_sync(
+                document_calls.nothing_searched, self.store, given
+            )
         by_words = given["mode"] == "both"
         live_index = await self._index.get()
         commits = self._commits
