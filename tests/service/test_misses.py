@@ -53,7 +53,10 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
     name = query.split()[2] if " " in query else query
     text = await said(client, query=query)
     assert text.startswith(f"No searched file contains `{name}`; nearest:\n")
-    assert (await call(client, "search_index", query=query))["absent"] == [name]
+    answer = await call(client, "search_index", query=query)
+    assert answer["absent"] == [name]
+    miss = f"No searched file contains `{name}`; these are the nearest."
+    assert answer["note"].startswith(miss)
 
 
 async def test_a_name_that_stands_nowhere_may_be_that_of_an_empty_file(project):
@@ -86,7 +89,8 @@ async def test_a_name_that_stands_in_skipped_files_alone_is_told_with_them(proje
             "secretEngine": "",
         }.items():
             answer = await call(client, "search_index", query=query)
-            assert (answer["absent"], answer["note"] or "") == ([query], note)
+            miss = f"No searched file contains `{query}`; these are the nearest. {note}"
+            assert (answer["absent"], answer["note"]) == ([query], miss.strip())
 
 
 async def test_a_project_without_any_indexed_file_is_no_miss(tmp_path):

@@ -127,6 +127,12 @@ class SearchResult(BaseModel):
     )
 
     @property
+    def miss(self) -> str:
+        """The beginning of a sentence that names the identifiers in `absent`; empty for none."""
+        names = " or ".join(f"`{name}`" for name in self.absent)
+        return f"No searched file contains {names}" if names else ""
+
+    @property
     def remarks(self) -> str:
         """Sentences about the answer as a whole; empty if there is nothing to note."""
         words = " or ".join(map(repr, self.missing))
@@ -138,4 +144,7 @@ class SearchResult(BaseModel):
         """The fields that an agent needs."""
         absent = {"absent": self.absent} if self.absent else {}
         hits = [hit.compact() for hit in self.results]
-        return {**absent, "results": hits, "mode": self.mode, "note": self.remarks or None}
+        # Many agents see this form alone, in which nothing else says what `absent` means.
+        miss = self.miss and f"{self.miss}{'; these are the nearest' if hits else ''}."
+        note = " ".join(filter(None, (miss, self.remarks)))
+        return {**absent, "results": hits, "mode": self.mode, "note": note or None}

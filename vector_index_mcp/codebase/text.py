@@ -52,8 +52,7 @@ def _of_hit(number: int, hit: SearchHit) -> str:
 
 def miss(result: SearchResult) -> str:
     """The sentence that names identifiers which no file contains, above the nearest hits."""
-    names = " or ".join(f"`{name}`" for name in result.absent)
-    return f"No searched file contains {names}" + ("; nearest:" if result.results else ".")
+    return result.miss + ("; nearest:" if result.results else ".")
 
 
 def nothing_found(result: SearchResult) -> str:

@@ -205,7 +205,7 @@ def fitted(result: SearchResult, max_tokens: int) -> SearchResult:
     """
     hits, notes = result.results, [result.note] if result.note else []
     texts = [hit.extracted_text_chunk for hit in hits]
-    taken = sum(map(len, (result.remarks, *result.absent))) + _AROUND_CHARS
+    taken = sum(map(len, (result.remarks, result.miss, *result.absent))) + _AROUND_CHARS
     most = max_tokens * budget.CHARS_PER_TOKEN - taken
     shown = budget.fit(texts, [_frame(hit) for hit in hits], most)
     kept = [
