@@ -1,0 +1,67 @@
+"""Answers a question about the project as a whole: with the file that introduces it.
+
+"What is this project for" has no word of its own to look for, and the words of an introduction are
+about its subject. So whatever says "project" or "for" would be found instead.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.indexing.ledger import Ledger
+
+_ASKING = frozenset(
+    "about describe explain introduce introduction overview purpose summarize summary what".split()
+)
+_WHOLE = frozenset("codebase library project repo".split())
+_WHOLE_IF_THIS = _WHOLE | frozenset(
+    "app application crate framework gem package program repository software tool".split()
+)
+"""Without "this", these may mean a part of the project."""
+_AROUND = _ASKING | frozenset(
+    "a all an are briefly code do does for give good in is it main me of our please s short show "
+    "tell that the this to us use used whole you your".split()
+)
+_README = re.compile(
+    r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?", re.IGNORECASE
+)
+_LIKELIHOOD = 0.9  # that it answers such a question; estimated, since our labels have none
+_MOST_OTHERS = 3  # further chunks of the file that the hit names
+
+
+def asks_for_whole(query: Query) -> bool:
+    """Whether a query is about the project as a whole, and about nothing else."""
+    said = {token.lower() for token in query.tokens}
+    if len(said) < 2 or not said & _ASKING:
+        return False
+    about = said - _AROUND
+    if not about:
+        return {"what", "this"} <= said
+    return about <= (_WHOLE_IF_THIS if "this" in said else _WHOLE)
+
+
+async def introduced(
+    hits: Sequence[Hit], limit: int, store: Store, ledger: Ledger
+) -> list[Hit] | None:
+    """Return `hits` behind the beginning of the file that introduces the project.
+
+    Returns:
+        At most `limit` hits; None if there is no such file.
+
+    Raises:
+        StoreError: If the index cannot be read.
+    """
+    known = filter(_README.fullmatch, ledger.keys())
+    keys = sorted(known, key=lambda key: (len(PurePosixPath(key).parts), len(key), key))
+    for key in keys:
+        rows = (await store.rows([key])).get(key, [])
+        chunks = sorted((chunk for chunk, _ in rows), key=lambda chunk: chunk.chunk_index)
+        if chunks:
+            first, *others = chunks
+            rest = [hit for hit in hits if hit.chunk.document_id != first.document_id]
+            most = max([_LIKELIHOOD, *(hit.likelihood for hit in rest)])
+            return [Hit(first, 1.0, most, tuple(others[:_MOST_OTHERS])), *rest][:limit]
+    return None
