@@ -1,6 +1,5 @@
 """The calls about knowledge documents and their chapters."""
 
-import difflib
 from collections.abc import Callable, Mapping
 
 from vector_index_mcp.notes.calls import (
@@ -251,7 +250,7 @@ def nothing_searched(store: Store, given: Given) -> Answer:
     if given["all_projects"]:
         return answer
     name = given["project_id"]
-    near = difflib.get_close_matches(name, Projects(store.disk).entries, 1)
+    near = Projects(store.disk).similar(name)
     meant = f"did you mean {near[0]!r}?" if near else "all_projects searches those of every project"
     return {**answer, "note": f"There are no notes about a project {name!r}; {meant}"}
 
