@@ -228,8 +228,8 @@ class _Session:
         with self._noting:
             if message.identity:
                 self._under_way[message.identity] = request
+                self._has_sent.set()
             self._under_way.pop(message.cancels, None)
-        self._has_sent.set()
         request.is_sent = service.send(request.line)
         if request.is_sent:
             self._last_sent = message.identity
