@@ -201,6 +201,18 @@ class Session:
         assert not result.is_error, result.content
         return wire.TriggerResult.model_validate(result.structured_content)
 
+    async def complete(self) -> None:
+        """Wait until every file is indexed and every chunk has its vector.
+
+        The event of a write may come behind the walk that has found the file, which then waits
+        anew.
+        """
+
+        async def is_complete() -> bool:
+            return (await self.trigger()).complete
+
+        await eventually(is_complete, MODEL_SECONDS)
+
     async def status_when(
         self, holds: Callable[[wire.IndexStatus], bool], seconds: float = ANSWER_SECONDS
     ) -> wire.IndexStatus:

@@ -209,7 +209,7 @@ async def test_an_edit_of_gitignore_takes_effect_at_once(shared):
 @needs_model
 async def test_a_question_in_plain_words_finds_the_file_that_answers_it(shared):
     write(shared.project, {"asked.py": "answer = 42\n"})
-    await is_complete(shared)  # so the model is loaded
+    await shared.complete()  # so the model is loaded
     found = await shared.search("how are network retries with exponential delay done", 3)
     assert found.mode == "hybrid"
     assert "exponential" in found.missing
@@ -224,7 +224,7 @@ async def test_the_commands_print_the_structured_results_of_the_tools(indexed):
     shared = indexed.session
     # A file that has no vector yet, so that this waits for the model.
     write(shared.project, {"printed.py": "printed = True\n"})
-    await is_complete(shared)
+    await shared.complete()
     await eventually(partial(has_nothing_pending, shared))
     query = "guide to set up the program"
     tool = await shared.call("search_index", query=query, top_k=2, verbose=True)
@@ -252,18 +252,6 @@ async def test_the_command_index_leaves_the_index_to_the_server_that_keeps_it(in
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("vector-index-mcp: another process keeps this index")
     assert "Traceback" not in ran.stderr
-
-
-async def is_complete(session) -> None:
-    """Wait until every chunk has its vector.
-
-    The event of a write may come behind the walk that has found the file, which then waits anew.
-    """
-
-    async def told() -> bool:
-        return (await session.trigger()).complete
-
-    await eventually(told, MODEL_SECONDS)
 
 
 async def has_nothing_pending(session) -> bool:
