@@ -25,13 +25,17 @@ SECONDS = 2.5
 """For which a test's machine holds a lease without renewing it."""
 
 
-def hurry(patch=setattr):
-    """Have leases expire soon, and be looked at often; in this process."""
+def expire_soon(patch=setattr):
+    """Have the leases of this process expire soon, as those of a test's machine do."""
     patch(lease, "HOLD_SECONDS", SECONDS)
     patch(lease, "PATIENCE_SECONDS", 1.5 * SECONDS)
     patch(lease, "_RENEW_SECONDS", SECONDS / 4)
     patch(lease, "_RETRY_SECONDS", SECONDS / 10)
     patch(lease, "_REQUEST_SECONDS", SECONDS / 2)
+
+
+def hurry(patch=setattr):
+    """Have this process look often whether it may write."""
     patch(remote_opening, "_SECONDS_BETWEEN_LOOKS", 0.1)
     patch(keeper, "_REOPEN_SECONDS", 0.2)
 
@@ -116,4 +120,5 @@ async def _keep_until_end(root, uri, owner):
 
 if __name__ == "__main__":
     hurry()
+    expire_soon()
     anyio.run(_keep_until_end, Path(sys.argv[1]), *sys.argv[2:])

@@ -11,7 +11,7 @@ import pytest
 from between import proxy_before
 from buckets import bucket_server, variables
 from fakes import FakeEmbedder
-from machine import SECONDS, hurry, machine
+from machine import SECONDS, expire_soon, hurry, machine
 from serving import (
     call,
     codebase_of,
@@ -58,6 +58,16 @@ def proxy(server):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     hurry(monkeypatch.setattr)
+
+
+@pytest.fixture
+def machine_of(monkeypatch):
+    """Starts machines, whose leases this process takes over as soon as they expire.
+
+    Without them, its own lease lasts as long as in use: on a busy machine it would be lost.
+    """
+    expire_soon(monkeypatch.setattr)
+    return machine
 
 
 @pytest.fixture
@@ -159,9 +169,11 @@ async def test_a_project_that_is_moved_keeps_its_index_and_its_copy_is_another(f
         assert (await settled(client))["last_run"]["files_read"] == 0
 
 
-async def test_a_name_that_two_machines_share_makes_them_one_owner_in_turns(folders, uri, server):
+async def test_a_name_that_two_machines_share_makes_them_one_owner_in_turns(
+    folders, uri, server, machine_of
+):
     mine, other = folders
-    with machine(other, uri, "team", environment(server.port)) as writer:
+    with machine_of(other, uri, "team", environment(server.port)) as writer:
         await writer.says(is_settled=True)
         async with serving(of_team(mine, uri)) as reader:
             await eventually(lambda: _is_writer(reader, False))
@@ -190,10 +202,10 @@ async def _is_writer(client, wanted):
 
 
 async def test_who_is_stopped_in_the_middle_of_a_commit_does_not_finish_it(
-    folders, uri, server, proxy
+    folders, uri, server, proxy, machine_of
 ):
     mine, other = folders
-    with machine(mine, uri, "team", environment(proxy.port)) as stopped:
+    with machine_of(mine, uri, "team", environment(proxy.port)) as stopped:
         await stopped.says(is_settled=True)
         held = proxy.hold("PUT", r"chunks_\d+\.lance/_versions/")
         write(mine, {"late.py": "late = 1\n"})
@@ -228,10 +240,12 @@ async def _finds(client, query, file):
     return (await found(client, query))[:1] == [file]
 
 
-async def test_who_is_stopped_in_the_middle_of_a_swap_replaces_nothing(folders, uri, proxy):
+async def test_who_is_stopped_in_the_middle_of_a_swap_replaces_nothing(
+    folders, uri, proxy, machine_of
+):
     """A rebuild ends with the commit of the manifest, which names the new tables."""
     mine, other = folders
-    with machine(mine, uri, "team", environment(proxy.port)) as stopped:
+    with machine_of(mine, uri, "team", environment(proxy.port)) as stopped:
         await stopped.says(is_settled=True)
         held = proxy.hold("PUT", r"manifest\.lance/_versions/")
         stopped.send(signal.SIGUSR1)  # force_reindex
@@ -250,13 +264,13 @@ async def test_who_is_stopped_in_the_middle_of_a_swap_replaces_nothing(folders, 
 
 
 async def test_machines_that_are_stopped_at_random_leave_an_index_like_a_fresh_one(
-    folders, uri, server
+    folders, uri, server, machine_of
 ):
     chance = random.Random(SEED)
     port = server.port
     with (
-        machine(folders[0], uri, "team", environment(port)) as one,
-        machine(folders[1], uri, "team", environment(port)) as two,
+        machine_of(folders[0], uri, "team", environment(port)) as one,
+        machine_of(folders[1], uri, "team", environment(port)) as two,
     ):
         await eventually(lambda: one.now and two.now)
         await eventually(lambda: one.now["is_writer"] or two.now["is_writer"])
@@ -294,14 +308,16 @@ async def _holds(uri, key):
         index.close()
 
 
-async def test_who_is_stopped_while_it_fences_undoes_nothing(folders, uri, server, proxy):
+async def test_who_is_stopped_while_it_fences_undoes_nothing(
+    folders, uri, server, proxy, machine_of
+):
     """Nothing refuses the restoring of a version: it may arrive in another machine's turn."""
     mine, other = folders
-    with machine(mine, uri, "team", environment(server.port)) as first:
+    with machine_of(mine, uri, "team", environment(server.port)) as first:
         await first.says(is_settled=True)
         await first.end()
     held = proxy.hold("PUT", r"chunks_\d+\.lance/_versions/")
-    with machine(mine, uri, "team", environment(proxy.port)) as stopped:
+    with machine_of(mine, uri, "team", environment(proxy.port)) as stopped:
         assert await anyio.to_thread.run_sync(held.reached.wait, 30)
         stopped.send(signal.SIGSTOP)
         async with serving(of_team(other, uri)) as client:
