@@ -237,6 +237,7 @@ READS_ENVIRONMENT = {
 HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "transformers"]
 # What a client starts once per session.
 FRONT_END = [
+    "asked",
     "births",
     "catalogue",
     "connection",

@@ -12,13 +12,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from vector_index_mcp.background import launching, messages
+from vector_index_mcp.background.asked import Handshake, Request, UnderWay
 from vector_index_mcp.background.catalogue import Catalogue
 from vector_index_mcp.background.connection import Connection
 from vector_index_mcp.background.endpoint import Endpoint
-from vector_index_mcp.background.messages import Message
 from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, sentence
 
 _CHUNK_BYTES = 65_536
@@ -57,26 +56,6 @@ def run(
     return 0
 
 
-@dataclass(slots=True)
-class _Request:
-    """A request of the client."""
-
-    message: Message
-    line: bytes
-    is_sent: bool = False
-    """Whether a service may have read it."""
-    since: float = field(default_factory=time.monotonic)
-    """When it came; a time of the monotonic clock."""
-    is_repeated: bool = False
-    is_held: bool = False
-    """Whether it waits until another request needs a service."""
-
-    @property
-    def listens(self) -> bool:
-        """Whether it asks for notifications, for as long as the session lasts."""
-        return self.message.method == messages.LISTEN
-
-
 class _Session:
     """The session of a client, which may outlive the service that answers it.
 
@@ -91,26 +70,23 @@ class _Session:
         self._services: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
         self._renewals: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._writing = threading.Lock()
-        self._noting = threading.Lock()  # of the next three; never held for long
-        self._under_way: dict[str, _Request] = {}
-        self._given_up: set[str] = set()
-        self._handshake: dict[str, bytes] = {}
+        self._under_way = UnderWay()
+        self._handshake = Handshake()
         # Of all that follows. Held while a service is sent something, which may take long.
         self._sending = threading.Condition()
         self._last = service
         self._service: Connection | None = service
         self._last_sent = ""
-        self._waiting: dict[str, _Request] = {}
+        self._waiting: dict[str, Request] = {}
         self._is_renewing = False
         self._has_left = False
-        self._has_sent = threading.Event()
 
     def run(self) -> None:
         """Carry messages until the client ends."""
         self._services.put(self._last)
         launching.in_background(self._renew_when_needed)
         launching.in_background(self._listen_to_client)
-        launching.in_background(self._give_up_on_what_hangs)
+        launching.in_background(self._watch_over_silence)
         while service := self._services.get():
             for line in service.lines():
                 if not self._pass_on(line):
@@ -122,30 +98,27 @@ class _Session:
     def _pass_on(self, line: bytes) -> bool:
         """Give a message of the service to the client; False if the client reads no more."""
         values = messages.parsed(line)
-        if identity := messages.answered(values):
-            with self._noting:
-                if identity in self._given_up:  # the client has an answer
-                    self._given_up.remove(identity)
-                    return True
-                request = self._under_way.pop(identity, None)
-                if request and request.message.method == messages.INITIALIZE and "result" in values:
-                    self._handshake[messages.INITIALIZE] = request.line
-            if request:
-                self._catalogue.note(request.message, request.line, values)
+        identity = messages.answered(values)
+        if self._under_way.is_given_up(identity):
+            return True
+        if request := self._under_way.take(identity):
+            if request.message.method == messages.INITIALIZE and "result" in values:
+                self._handshake.agree(request)
+            self._catalogue.note(request.message, request.line, values)
         return self._write(line)
 
     def _settle(self, service: Connection) -> None:
         """Answer what was under way at a service that has ended, or have the next one answer it."""
         service.shut()
         with self._sending:
-            with self._noting:
-                under_way, self._under_way = self._under_way, {}
-                self._given_up.clear()
+            under_way = self._under_way.take_all()
             if service.is_left_unread and self._last_sent in under_way:
-                under_way[self._last_sent].is_sent = False
+                under_way[self._last_sent].is_read = False
             self._service, has_left = None, self._has_left
             self._is_renewing = True  # this thread sees to it, once it knows the reason
             again = [] if has_left else [r for r in under_way.values() if self._may_repeat(r)]
+            for request in again:
+                request.repeat()
             self._waiting = {request.message.identity: request for request in again}
             refused = [each for key, each in under_way.items() if key not in self._waiting]
         for request in refused:
@@ -162,22 +135,20 @@ class _Session:
             if self._has_left and not self._is_renewing:
                 self._services.put(None)
 
-    def _may_repeat(self, request: _Request) -> bool:
-        """Whether the next service may be asked again. It is asked once more, not for ever."""
-        request.is_held = request.listens
+    def _may_repeat(self, request: Request) -> bool:
+        """Whether the next service may be sent it, too."""
         if request.is_repeated or request.message.method == messages.PING:
             return False
-        request.is_repeated = not request.listens
-        return not request.is_sent or not self._may_change(request)
+        return not request.is_read or not self._may_change(request)
 
-    def _may_change(self, request: _Request) -> bool:
+    def _may_change(self, request: Request) -> bool:
         message = request.message
         return message.method == messages.CALL and not self._catalogue.only_reads(message.tool)
 
-    def _what_to_do(self, request: _Request) -> str:
-        return _PERHAPS_DONE if request.is_sent and self._may_change(request) else _AGAIN
+    def _what_to_do(self, request: Request) -> str:
+        return _PERHAPS_DONE if request.is_read and self._may_change(request) else _AGAIN
 
-    def _refuse(self, request: _Request, reason: str) -> None:
+    def _refuse(self, request: Request, reason: str) -> None:
         self._write(messages.refusal(request.message, reason))
 
     # -- from the client ------------------------------------------------------------------------
@@ -185,7 +156,7 @@ class _Session:
     def _listen_to_client(self) -> None:
         try:
             for line in messages.lines(_read):
-                self._take(_Request(messages.understood(line), line))
+                self._take(Request(messages.understood(line), line))
         finally:
             with self._sending:
                 self._has_left = True
@@ -195,15 +166,11 @@ class _Session:
             elif not is_renewing:
                 self._services.put(None)
 
-    def _take(self, request: _Request) -> None:
+    def _take(self, request: Request) -> None:
         """Send a message on, or answer it, or have it wait for a service."""
         message = request.message
         with self._sending:
-            with self._noting:
-                if message.method == messages.INITIALIZE:
-                    self._handshake.clear()  # it begins the session anew
-                elif message.method == messages.INITIALIZED:
-                    self._handshake[message.method] = request.line
+            self._handshake.note(message, request.line)
             if self._service:
                 self._send(self._service, request)
                 return
@@ -223,47 +190,35 @@ class _Session:
             return False
         return sum(len(request.line) for request in waiting) <= _MOST_WAITING_BYTES
 
-    def _send(self, service: Connection, request: _Request) -> None:
-        message = request.message
-        with self._noting:
-            if message.identity:
-                self._under_way[message.identity] = request
-                self._has_sent.set()
-            self._under_way.pop(message.cancels, None)
-        request.is_sent = service.send(request.line)
-        if request.is_sent:
+    def _send(self, service: Connection, request: Request) -> None:
+        message, request.service = request.message, service
+        if message.identity:
+            self._under_way.add(request)
+        self._under_way.cancel(message.cancels)
+        request.is_read = service.send(request.line)
+        if request.is_read:
             self._last_sent = message.identity
 
     # -- to a service that hangs ----------------------------------------------------------------
 
-    def _give_up_on_what_hangs(self) -> None:
-        while self._has_sent.wait():
-            self._has_sent.clear()
+    def _watch_over_silence(self) -> None:
+        """Answer what waits for a service that hangs, for as long as the front end runs."""
+        while True:
+            self._under_way.wait_for_more()
             while (service := self._service) and (left := self._patience_with(service)) is not None:
                 if left > 0:
                     time.sleep(left)
                 elif service.hangs(_PATIENCE_SECONDS):
-                    self._give_up_on(service)
+                    for request in self._under_way.give_up(service):
+                        reason = service.reason_of_silence()
+                        self._refuse(request, reason + self._what_to_do(request))
 
     def _patience_with(self, service: Connection) -> float | None:
         """The seconds until a service is silent for too long; None if nothing waits for it."""
-        with self._noting:
-            waiting = [each.since for each in self._under_way.values() if not each.listens]
-        if not waiting:
+        oldest = self._under_way.oldest
+        if oldest is None:
             return None
-        return max(min(waiting), service.last_heard) + _SILENT_SECONDS - time.monotonic()
-
-    def _give_up_on(self, service: Connection) -> None:
-        """Answer what waits for a service that hangs. What it answers later is dropped."""
-        with self._noting:
-            if self._service is not service:  # it has ended
-                return
-            refused = [each for each in self._under_way.values() if not each.listens]
-            for request in refused:
-                del self._under_way[request.message.identity]
-                self._given_up.add(request.message.identity)
-        for request in refused:
-            self._refuse(request, service.reason_of_silence() + self._what_to_do(request))
+        return max(oldest, service.last_heard) + _SILENT_SECONDS - time.monotonic()
 
     # -- to the next service --------------------------------------------------------------------
 
@@ -291,12 +246,7 @@ class _Session:
 
     def _next(self) -> tuple[Connection, bool]:
         """The next service, and whether it has other tools than the client knows."""
-        with self._noting:
-            handshake = []
-            if messages.INITIALIZE in self._handshake:  # the service has agreed to it
-                lines = map(self._handshake.get, (messages.INITIALIZE, messages.INITIALIZED))
-                handshake = [line for line in lines if line]
-        service = self._last.next(handshake)
+        service = self._last.next(self._handshake.lines)
         question = self._catalogue.question
         return service, bool(question) and self._catalogue.differs(service.asked(question))
 
@@ -310,7 +260,7 @@ class _Session:
             for request in waiting.values():
                 self._send(service, request)
                 if request.message.method == messages.INITIALIZE:
-                    service.send(self._handshake.get(messages.INITIALIZED, b""))
+                    service.send(self._handshake.end)
             self._sending.notify_all()
 
     def _give_up(self, reason: str) -> None:
@@ -326,9 +276,7 @@ class _Session:
             self._refuse(request, reason)
 
     def _tell_of_change(self) -> None:
-        with self._noting:
-            listening = {k: each.line for k, each in self._under_way.items() if each.listens}
-        for line in self._catalogue.notes_of_change(listening):
+        for line in self._catalogue.notes_of_change(self._under_way.listeners):
             self._write(line)
 
     def _write(self, data: bytes) -> bool:
