@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from vector_index_mcp.codebase import absent
 from vector_index_mcp.codebase.filters import files_of, meant_instead, why_nothing
+from vector_index_mcp.codebase.introduction import asks_for_whole, introduced
 from vector_index_mcp.codebase.limits import (
     LONGEST_LANGUAGE_CHARS,
     LONGEST_PATH_CHARS,
@@ -179,6 +180,10 @@ class Wanted:
             hits = await self._alike(store, question, root, limit, filters)
             return Findings(hits, await self._why_none(hits, filters, store, question, root))
         hits = await search(store, self.query, question.embed, limit, filters)
+        if filters in (Filters(), Filters(kind="docs")) and asks_for_whole(self.query):
+            lead = await introduced(hits, limit, store, question.ledger)
+            if lead is not None:
+                return Findings(lead)
         found = Findings(hits, await self._why_none(hits, filters, store, question, root))
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]

@@ -1,0 +1,100 @@
+"""A question about the project as a whole is answered with what introduces it."""
+
+import pytest
+from fakes import FakeEmbedder
+from serving import call, codebase_of, converged, serving, settled
+from writing import write
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = "what is this project for"
+README = "# Pears\n\nSorts fruit by weight.\n" + "".join(
+    f"\n## Part {number}\n\n{'It weighs them one after the other. ' * 40}\n" for number in range(6)
+)
+FILES = {
+    "README.md": README,
+    "packages/scales/README.md": "# Scales\n\nThis project is for scales.\n",
+    "src/project.py": "def what_is_this_project_for(project):\n    return project.purpose\n",
+    "src/weigh.py": "def weigh(pear):\n    return pear.grams\n",
+    "tests/test_weigh.py": "def test_weigh():\n    assert weigh(pear) == 1\n",
+}
+
+
+async def asked(client, query=QUESTION, **given):
+    return await call(client, "search_index", query=query, **given)
+
+
+async def served(folder, files):
+    write(folder, files)
+    return serving(codebase_of(folder, FakeEmbedder()))
+
+
+def found(answer):
+    return [hit["file_path"] for hit in answer["results"]]
+
+
+async def test_the_readme_comes_first_from_its_beginning(tmp_path):
+    async with await served(tmp_path, FILES) as client:
+        await settled(client)
+        answer = await asked(client)
+        first, *others = answer["results"]
+        assert (first["file_path"], first["start_line"]) == ("README.md", 1)
+        assert first["score"] >= max(hit["score"] for hit in others)
+        assert len(first["also"]) == 3
+        assert answer["note"] is None
+        assert "src/project.py" in found(answer)[1:]
+        places = [(hit["file_path"], hit["start_line"]) for hit in answer["results"]]
+        assert len({*places}) == len(places)
+        following = await asked(client, offset=1, top_k=2)
+        assert following["results"] == answer["results"][1:3]
+        assert len((await asked(client, top_k=1))["results"]) == 1
+
+
+async def test_the_explanation_shows_why_it_is_there(tmp_path):
+    write(tmp_path, FILES)
+    codebase = codebase_of(tmp_path, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        first, second, *_ = (await codebase.search(QUESTION, 5)).hits
+    assert first.why.file == first.why.likelihood == {"introduction": 2.4}
+    assert round(first.likelihood, 2) == 0.92
+    assert (second.chunk.key, round(second.likelihood, 2)) == ("src/project.py", 0.08)
+    assert second.why.likelihood["introduction"] < 0
+
+
+async def test_a_beginning_of_badges_is_passed_over(tmp_path):
+    badge = "[![build](https://ci.example/status.svg)](https://ci.example/pears)\n"
+    logo = '<p align="center"><img src="https://pears.example/logo.svg" alt="The logo"></p>\n'
+    head = f"# Pears\n\n{logo}{badge * 40}\n"
+    write(tmp_path, {"README.md": f"{head}\n## Why\n\nIt sorts fruit by its weight.\n"})
+    async with await served(tmp_path, {"src/weigh.py": FILES["src/weigh.py"]}) as client:
+        await settled(client)
+        first = (await asked(client))["results"][0]
+        assert "It sorts fruit by its weight." in first["extracted_text_chunk"]
+        assert first["start_line"] > 1
+
+
+async def test_what_is_limited_to_other_files_or_asks_for_more_is_searched_for(tmp_path):
+    async with await served(tmp_path, FILES) as client:
+        await settled(client)
+        assert found(await asked(client, kind="docs"))[0] == "README.md"
+        for limits in ({"kind": "code"}, {"path": "src"}, {"language": "python"}):
+            assert "README.md" not in found(await asked(client, **limits))
+        assert found(await asked(client, "what_is_this_project_for"))[0] == "src/project.py"
+        assert found(await asked(client, "what does this project weigh"))[0] != "README.md"
+
+
+@pytest.mark.parametrize(
+    ("files", "first"),
+    [
+        ({"docs/readme.rst": "Pears\n=====\n\nSorts fruit.\n"}, "docs/readme.rst"),
+        ({"README.md": "", "docs/README.md": "# Pears\n"}, "docs/README.md"),
+        ({"README.zh.md": "# 梨\n", "README": "Pears: sorts fruit.\n"}, "README"),
+        ({"deep/er/README.md": "# Pears\n"}, "src/project.py"),
+    ],
+)
+async def test_what_introduces_a_project_has_a_usual_name_and_place(tmp_path, files, first):
+    others = {key: text for key, text in FILES.items() if key.startswith("src/")}
+    async with await served(tmp_path, others | files) as client:
+        await settled(client)
+        assert found(await asked(client))[0] == first

@@ -1,0 +1,102 @@
+"""Answers a question about the project as a whole: with the file that introduces it.
+
+"What is this project for" has no word of its own to look for, and the words of an introduction are
+about its subject. So whatever says "project" or "for" would be found instead.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from vector_index_mcp.engine.likelihood import likelihood
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import Hit, StoredChunk, Why
+from vector_index_mcp.indexing.ledger import Ledger
+
+_ASKING = frozenset(
+    "about describe explain introduce introduction overview purpose summarize summary what".split()
+)
+_WHOLE = frozenset("codebase library project repo".split())
+_WHOLE_IF_THIS = _WHOLE | frozenset(
+    "app application crate framework gem package program repository software tool".split()
+)
+"""Without "this", these may mean a part of the project."""
+_AROUND = _ASKING | frozenset(
+    "a all an are briefly code do does for give good in is it main me of our please s short show "
+    "tell that the this to us use used whole you your".split()
+)
+_README = re.compile(
+    r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?", re.IGNORECASE
+)
+# Tags, the text of links and images, addresses and headings: a beginning may be nothing else.
+_DECORATION = re.compile(r"<[^<>]*>|!?\[[^\[\]]*\]|\bhttps?://\S+|^#.*$", re.MULTILINE)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LEAST_WORDS = 3
+_BEGINNING = 4  # chunks
+# Measured by benchmarks/introductions.py: of 506 READMEs of npm packages, what is chosen of 463
+# (92 %; of the first chunks alone 88 %) has half of the words of the package's own description.
+_LOGIT = 2.4
+_NAME = "introduction"  # in explanations
+_MOST_OTHERS = 3  # further chunks of the file that the hit names
+
+
+def asks_for_whole(query: Query) -> bool:
+    """Whether a query is about the project as a whole, and about nothing else."""
+    said = {token.lower() for token in query.tokens}
+    if len(said) < 2 or not said & _ASKING:
+        return False
+    about = said - _AROUND
+    if not about:
+        return {"what", "this"} <= said
+    return about <= (_WHOLE_IF_THIS if "this" in said else _WHOLE)
+
+
+async def introduced(
+    hits: Sequence[Hit], limit: int, store: Store, ledger: Ledger
+) -> list[Hit] | None:
+    """Return `hits` behind the beginning of the file that introduces the project.
+
+    Returns:
+        At most `limit` hits; None if there is no such file.
+
+    Raises:
+        StoreError: If the index cannot be read.
+    """
+    known = filter(_README.fullmatch, ledger.keys())
+    for key in sorted(known, key=lambda key: (len(PurePosixPath(key).parts), len(key), key)):
+        rows = (await store.rows([key])).get(key, [])
+        chunks = sorted((chunk for chunk, _ in rows), key=lambda chunk: chunk.chunk_index)
+        if chunks:
+            first = _introduction(chunks)
+            rest = [hit for hit in hits if hit.chunk.document_id != first.chunk.document_id]
+            return [first, *map(_behind, rest)][:limit]
+    return None
+
+
+def _introduction(chunks: Sequence[StoredChunk]) -> Hit:
+    first = chunks[beginning_of([chunk.text for chunk in chunks])]
+    others = tuple(chunk for chunk in chunks if chunk is not first)[:_MOST_OTHERS]
+    parts = {_NAME: _LOGIT}
+    because = Why(0.0, None, {}, chunk=1.0, file=parts, likelihood=parts)
+    return Hit(first, 1.0, likelihood(parts), others, because)
+
+
+def _behind(hit: Hit) -> Hit:
+    """Lower a hit's likelihood: it is right at most as often as the introduction is wrong."""
+    if hit.why is None:
+        return hit
+    excess = max(0.0, math.fsum(hit.why.likelihood.values()) + _LOGIT)
+    parts = {**hit.why.likelihood, _NAME: -excess}
+    because = replace(hit.why, likelihood=parts)
+    return replace(hit, likelihood=likelihood(parts), why=because)
+
+
+def beginning_of(texts: Sequence[str]) -> int:
+    """Return the index of the first chunk that has a sentence, and not only a title and badges."""
+    for index, text in enumerate(texts[:_BEGINNING]):
+        if len(_WORD.findall(_DECORATION.sub(" ", text))) >= _LEAST_WORDS:
+            return index
+    return 0
