@@ -121,17 +121,17 @@ class Codebase:
         """
         began = time.monotonic()
         what = wanted(query, path, language, kind, similar_to)
-        found, unjudged = Findings(), ""
+        found = Findings()
 
         async def find(store: Store, question: Question, most: int) -> list[Hit]:
-            nonlocal found, unjudged
+            nonlocal found
             try:
                 found = await what.find(store, question, self.root, self._judge.most(what, most))
             except StoreError as error:
                 if not isinstance(error, StorageError | DamagedIndexError):
                     await what.raise_if_path_fails(store, question.embed, error)
                 raise
-            hits, unjudged = await self._judge.ranked(what, found.hits)
+            hits, found.unjudged = await self._judge.ranked(what, found.hits)
             return hits[:most]
 
         most = limit + offset
@@ -143,18 +143,12 @@ class Codebase:
             wait_for_model=wait_for_model,
             on_loading=on_loading,
         )
-        answer = await self._answer(what, answered, found, unjudged, offset, began)
+        answer = await self._answer(what, answered, found, offset, began)
         self.recent.note(asked(answer, asker))
         return answer
 
     async def _answer(
-        self,
-        what: Wanted,
-        answered: Answered,
-        found: Findings,
-        unjudged: str,
-        offset: int,
-        began: float,
+        self, what: Wanted, answered: Answered, found: Findings, offset: int, began: float
     ) -> Answer:
         """Put together the answer to a question that was asked at `began`."""
         ledger, hits = answered.ledger, answered.hits
@@ -179,7 +173,7 @@ class Codebase:
                 ledger,
                 backlog,
                 answered.untrue,
-                unjudged,
+                found.unjudged,
                 await self._elsewhere(names, ledger) if names else "",
             ),
             seconds=time.monotonic() - began,

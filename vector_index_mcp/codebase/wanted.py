@@ -137,6 +137,8 @@ class Findings:
     """The identifiers of the query that no searched file contains."""
     words: tuple[str, ...] = ()
     """The other words of the query that no searched file contains."""
+    unjudged: str = ""
+    """Why the cross-encoder did not rank the hits; empty if it did, or did not have to."""
 
 
 @dataclass(frozen=True, slots=True)
