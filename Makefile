@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test soak ready rules lint screenshot quality learn likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
+.PHONY: help demo check test again soak ready rules lint screenshot quality learn likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ check: ready ## lint, types, unit and contract tests, for every change
 test: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
 test: ready ## lint, types and every test
 	$(PYTEST)
+
+again: $(VENV)/installed-dev ## what failed in the last run, one test after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 soak: export PYTEST_ADDOPTS := -o faulthandler_timeout=0
 soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped bytes and kills; SEED=N for others
