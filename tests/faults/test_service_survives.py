@@ -1,6 +1,7 @@
 """What goes wrong around a running service is told with its remedy and loses nothing."""
 
 import errno
+import os
 import shutil
 import sys
 
@@ -401,6 +402,81 @@ async def test_an_index_damaged_under_the_running_service_is_built_anew(project,
         await first_found(client, "number_3", "sub/3.py")
         await call(client, "trigger_index", force_reindex=True)
         await is_as_fresh(client, project)
+
+
+def as_a_link(path, target):
+    path.rename(target)
+    path.symlink_to(target)
+
+
+def as_a_pipe(path, _target):
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "put"),
+    [
+        ("manifest.lance", as_a_link),
+        ("chunks.lance", as_a_link),
+        ("files.lance/data", as_a_link),
+        ("chunks.lance/_versions/*.manifest", as_a_pipe),
+        ("chunks.lance/data/*", as_a_pipe),
+        ("files.lance/data/*", as_a_pipe),
+    ],
+)
+@pytest.mark.parametrize("force_reindex", [None, True])
+async def test_what_is_no_plain_file_is_neither_waited_for_nor_written_through(
+    project, embedder, tmp_path, pattern, put, force_reindex
+):
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        for path in (project / ".lancedb").glob(pattern):
+            put(path, aside / path.name)
+        before = below(aside)
+        reader = codebase_of(project, FakeEmbedder())
+        async with reader.running(Role.READER):
+            with pytest.raises(StoreError, match="is no plain file"):
+                await reader.index.verify()
+        if force_reindex is not None:
+            await call(client, "trigger_index", force_reindex=force_reindex)
+        assert (await found(client, "apple"))[0] == "one.py"
+        write(project, {"two.py": "banana = 1\n"})
+        await first_found(client, "banana", "two.py")
+        await is_as_fresh(client, project)
+    assert below(aside) == before
+
+
+def below(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("how", ["truncated", "emptied", "garbled"])
+async def test_what_only_other_processes_read_is_repaired_when_somebody_asks(
+    project, embedder, how
+):
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        damage(project / ".lancedb", "files.lance/data/*", how)
+        await call(client, "trigger_index")
+        await is_as_fresh(client, project)
+
+
+async def test_tables_of_another_project_answer_no_question(project, embedder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    write(other, {"three.py": "cherry = 1\n"})
+    async with serving(codebase_of(other, FakeEmbedder())) as client:
+        await settled(client)
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client)
+        for name in ("manifest.lance", "chunks.lance", "files.lance"):
+            shutil.rmtree(project / ".lancedb" / name)
+            shutil.copytree(other / ".lancedb" / name, project / ".lancedb" / name)
+            assert (await found(client, "apple"))[0] == "one.py"
+            await is_as_fresh(client, project)
 
 
 async def test_searches_that_work_hide_no_index_that_cannot_be_written(project, embedder):

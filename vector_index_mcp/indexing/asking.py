@@ -160,6 +160,8 @@ async def ask(
         StoreError: If there is no index, or none that can be read.
     """
     await live_index.make_sure()
+    if live_index.indexer is not None:
+        await live_index.indexer.live.make_sound()
     question_of = partial(
         Question, live_index, text, wait_for_model=wait_for_model, on_loading=on_loading
     )

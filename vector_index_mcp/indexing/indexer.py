@@ -198,6 +198,7 @@ class Indexer:
             # Tidy up before the run ends: then questions come, and each has to search all rows that
             # are not in the word index yet.
             await self.live.maintain_if_due()
+            await self.live.make_sure(each_file=True)
             self._end_run()
         else:  # the last text that vectors waited for may have been dropped, not committed
             self.live.text_moved.send()
@@ -248,7 +249,7 @@ class Indexer:
 
     async def _walk(self) -> None:
         # A walk must not trust an index that another program has changed.
-        await self.live.make_sure()
+        await self.live.make_sure(each_file=True)
         if self.runs.current is not None and self.runs.current.kind is not Kind.START:
             await self.live.make_sure_elsewhere()
         self.runs.is_walk_due = False  # not before: if the index cannot be reached, it stays due
@@ -389,8 +390,7 @@ class Indexer:
             async with self.live.replacing():
                 # Do not close the old index: LanceDB would panic in a search that still uses it.
                 opened = await self._start_over()
-                self.live.index, self.live.ledger = opened.index, opened.ledger
-                self.live.damage = self.live.origin = None
+                self.live.note_repair(opened.index, opened.ledger)
                 self._aim_passage()
         except StoreError as still:
             self._end_run(self.live.remedies.message(still))

@@ -29,6 +29,7 @@ from vector_index_mcp.processes import memory
 _log = logging.getLogger(__name__)
 
 _MAINTENANCE_RETRY_SECONDS = 60
+_REPAIR_PATIENCE_SECONDS = 5.0  # how long a search waits until a damaged index is replaced
 # An unknown error of LanceDB counts as damage if one task meets it twice in a row: what one task
 # reads may be damaged while all that another one reads is sound. If it comes back soon after the
 # index was built anew, the cause is another one, and a further rebuild would not help.
@@ -66,6 +67,8 @@ class Live:
     """The error that shows that the index is damaged; None after the repair."""
     text_moved: Signal = field(default_factory=Signal)
     """Sent when text was committed, or when no more text waits: chunks may lack vectors then."""
+    repaired: Signal = field(default_factory=Signal)
+    """Sent when an empty index has replaced a damaged one."""
     worth_a_try: Signal = field(default_factory=Signal)
     """Sent when what failed may succeed: the index's drive answers again, or somebody asks."""
     lost: anyio.Event = field(default_factory=anyio.Event)
@@ -99,18 +102,42 @@ class Live:
             await self._check_folder()
             yield
 
-    async def make_sure(self) -> None:
+    async def make_sure(self, *, each_file: bool = False) -> None:
         """Raise what `writing` raises, if something is wrong.
 
         During a commit this checks nothing: our own changes would look like another program's.
+
+        Args:
+            each_file: Whether to look at every file; `writing` looks only for new ones.
         """
         if not self.lock.locked():
             async with self.lock:
-                await self._make_sure()
+                await self._make_sure(each_file=each_file)
 
-    async def _make_sure(self) -> None:
-        if not await self._check_folder(lambda: self.index.store.is_as_left):
-            raise DamagedIndexError("another program has changed the index's files")
+    async def _make_sure(self, *, each_file: bool = False) -> None:
+        await self._check_folder(lambda: self.index.check(each_file=each_file))
+
+    async def make_sound(self) -> None:
+        """Before a search: have the index repaired if it was changed, and wait for that a little.
+
+        Raises:
+            LostIndexError: If the index's folder is gone or was replaced.
+            StoreError: If the index is not repaired yet, or its drive does not answer.
+        """
+        try:
+            await self.make_sure()
+        except DamagedIndexError as error:
+            self.report(error, Task.SEARCH)
+            with anyio.move_on_after(_REPAIR_PATIENCE_SECONDS):
+                await self.repaired.wait()
+            if self.damage is not None:
+                raise
+
+    def note_repair(self, index: Index, ledger: Ledger) -> None:
+        """Take an empty index in place of the damaged one."""
+        self.index, self.ledger = index, ledger
+        self.damage = self.origin = None
+        self.repaired.send()
 
     async def make_sure_elsewhere(self) -> None:
         """Check whether another machine has changed the index; this costs some requests.
@@ -152,15 +179,15 @@ class Live:
             return True
         return False
 
-    async def _check_folder(self, further: Callable[[], bool] = lambda: True) -> bool:
-        """Check the index's folder, and return what `further` finds in it."""
+    async def _check_folder(self, further: Callable[[], None] = lambda: None) -> None:
+        """Check the index's folder, and call `further`, which looks at what is in it."""
 
-        def look() -> bool:
+        def look() -> None:
             self.check()
-            return further()
+            further()
 
         try:
-            return await self.looks.at_index(self.index.uri, look)
+            await self.looks.at_index(self.index.uri, look)
         except LostIndexError as error:
             self.loss = str(error)
             self.lost.set()
@@ -238,6 +265,7 @@ class Live:
             DamagedIndexError: If the index cannot be read.
         """
         upkeep = self.index.store.upkeep
+        await self.make_sure(each_file=True)
         # On another machine this takes a hundred round trips, and old versions must stay longer.
         is_worthwhile = upkeep.is_worthwhile and is_local(self.index.uri)
         if upkeep.is_due or is_worthwhile:

@@ -25,7 +25,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from vector_index_mcp.engine.store.index import is_table, prepare_folder
+from vector_index_mcp.engine.store.entries import is_table
+from vector_index_mcp.engine.store.index import prepare_folder
 from vector_index_mcp.errors import ForeignIndexError, Problem, StorageError
 from vector_index_mcp.indexing.locks import unusable_state
 from vector_index_mcp.indexing.marks import MARK, NUMBER, number_in, place_in, place_of, replace

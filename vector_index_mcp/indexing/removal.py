@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from vector_index_mcp.engine.store.index import is_table
+from vector_index_mcp.engine.store.entries import is_table
 from vector_index_mcp.errors import BusyError
 from vector_index_mcp.files import beneath
 from vector_index_mcp.files.removal import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vector_index_mcp.engine.store.index import is_table
+from vector_index_mcp.engine.store.entries import is_table
 
 HINT = "/_versions/latest_version_hint.json"  # the only file that LanceDB overwrites
 _HASHED_AT_ONCE_BYTES = 1 << 20

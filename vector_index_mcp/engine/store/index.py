@@ -8,9 +8,6 @@ rebuild. If several machines can write, all this is fenced (see `fencing`).
 
 import contextlib
 import json
-import os
-import re
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -21,7 +18,16 @@ import lancedb
 import pyarrow as pa
 
 from vector_index_mcp.engine.store import schema
+from vector_index_mcp.engine.store.entries import (
+    TABLE,
+    Written,
+    check_plain,
+    is_table,
+    remove_tables,
+    size_of,
+)
 from vector_index_mcp.engine.store.fencing import fence, first_generation, may_be_dropped
+from vector_index_mcp.engine.store.newest import Newest
 from vector_index_mcp.engine.store.reach import Reach, is_local, to_the_end
 from vector_index_mcp.engine.store.store import Store
 from vector_index_mcp.engine.store.tables import connect, table_names
@@ -31,9 +37,6 @@ from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, St
 
 _MANIFEST = "manifest"
 _NO_SERVER = Server()
-_TABLE = re.compile(
-    r"(?:(?:chunks|files)(?:_(?P<generation>[0-9]{1,15}))?|manifest)(?P<ending>\.lance)?"
-)
 _DELETE = 0x7F
 _LARGEST_GENERATION = 10**15 - 1
 _LARGEST_DIMENSION = 1_000_000_000
@@ -65,6 +68,8 @@ class Index:
         self.store = store
         self._reach = reach
         self._table: lancedb.AsyncTable | None = None  # the manifest's, unless it is local
+        self._written = Written(Path(reach.uri))
+        self._newest = Newest([Path(reach.uri, f"{_MANIFEST}.lance")] if reach.is_local else [])
 
     @classmethod
     async def open(
@@ -101,7 +106,24 @@ class Index:
             await _fence(reach, manifest)
         index = cls(reach, manifest, await Store.open(reach, manifest.generation))
         index._table = None if reach.is_local else table
+        await index._newest.note()
         return index
+
+    def check(self, *, each_file: bool = False) -> None:
+        """Check that nobody else has changed the index. Hold the writer's lock. Blocks.
+
+        Args:
+            each_file: Whether to find files, too, that were changed in their places.
+
+        Raises:
+            StoreError: If somebody has, or if it cannot be read.
+        """
+        if self._reach.is_local:
+            with self._reach.asked("reading"):
+                self._written.look() if each_file else check_plain(Path(self.uri))
+        if not (self._newest.is_as_left and self.store.is_as_left):
+            what = "another program has changed the index's files"
+            raise DamagedIndexError(what, Problem.INDEX_DAMAGED)
 
     async def is_current(self) -> bool:
         """Return whether the manifest is unchanged; for readers of an index elsewhere."""
@@ -203,7 +225,7 @@ class Index:
         """Return the bytes on disk; None for a remote URI, where measuring is expensive."""
         if not is_local(self.uri):
             return None
-        return await anyio.to_thread.run_sync(_folder_size, Path(self.uri))
+        return await anyio.to_thread.run_sync(size_of, Path(self.uri))
 
     def close(self) -> None:
         """Release the files the tables hold open."""
@@ -221,6 +243,7 @@ class Index:
             with self._reach.asked("writing"):
                 await db.create_table(_MANIFEST, row, mode="overwrite")
             db.close()
+            await self._newest.note()
         self.manifest = manifest
 
     async def _write_fenced(self, row: pa.Table) -> None:
@@ -256,13 +279,7 @@ async def discard(uri: str) -> None:
     """
     if not is_local(uri):
         raise StoreError(f"the index at {uri} cannot be read", Problem.INDEX_UNREADABLE)
-    await anyio.to_thread.run_sync(_remove_tables, Path(uri))
-
-
-def is_table(name: str) -> bool:
-    """Return whether an entry in an index's folder has the name of a table of ours."""
-    match = _TABLE.fullmatch(name)
-    return match is not None and match["ending"] is not None
+    await anyio.to_thread.run_sync(remove_tables, Path(uri))
 
 
 async def owner_of(uri: str, server: Server = _NO_SERVER) -> str | None:
@@ -308,7 +325,7 @@ async def _fence(reach: Reach, manifest: Manifest) -> None:
 async def _tables_in(db: lancedb.AsyncConnection) -> list[tuple[str, int]]:
     """Return the names of the tables of an index, each with its generation."""
     names = (await db.list_tables()).tables or []
-    found = ((name, _TABLE.fullmatch(name)) for name in names)
+    found = ((name, TABLE.fullmatch(name)) for name in names)
     return [(name, int(match["generation"] or 0)) for name, match in found if match is not None]
 
 
@@ -381,20 +398,3 @@ def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:
 def _write_new(path: Path, text: str) -> None:
     with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
         file.write(text)
-
-
-def _remove_tables(folder: Path) -> None:
-    for table in filter(lambda entry: is_table(entry.name), folder.glob("*")):
-        if table.is_symlink() or not table.is_dir():
-            table.unlink(missing_ok=True)
-        else:
-            shutil.rmtree(table, ignore_errors=True)
-
-
-def _folder_size(folder: Path) -> int:
-    total = 0
-    for place, _, names in os.walk(folder):  # unlike rglob, it ignores folders that vanish
-        for name in names:
-            with contextlib.suppress(OSError):  # a commit removed it meanwhile
-                total += Path(place, name).stat().st_size
-    return total

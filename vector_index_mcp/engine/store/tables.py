@@ -5,13 +5,16 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Literal
 
+import anyio.to_thread
 import lancedb
 import pyarrow as pa
 from lancedb.index import FTS, BTree
 
 from vector_index_mcp.engine.store import schema
+from vector_index_mcp.engine.store.entries import check_plain
 from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.errors import StoreError
 
@@ -51,9 +54,15 @@ class Tables:
 
 
 async def connect(reach: Reach) -> lancedb.AsyncConnection:
-    """Connect to the database; a local folder need not exist yet."""
+    """Connect to the database; a local folder need not exist yet.
+
+    Raises:
+        DamagedIndexError: If its tables are not made of plain files; see `entries`.
+        StoreError: If the place cannot be reached.
+    """
     with reach.asked("opening"):
         if reach.is_local:
+            await anyio.to_thread.run_sync(check_plain, Path(reach.uri))
             return await lancedb.connect_async(reach.uri, read_consistency_interval=_CONSISTENCY)
         if reach.is_server:
             return await lancedb.connect_async(

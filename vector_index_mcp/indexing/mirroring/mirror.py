@@ -15,7 +15,8 @@ import anyio.to_thread
 
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Index, schema
-from vector_index_mcp.engine.store.index import discard, is_table
+from vector_index_mcp.engine.store.entries import is_table
+from vector_index_mcp.engine.store.index import discard
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import StorageError, sentence
 from vector_index_mcp.indexing.mirroring import limits

@@ -1,0 +1,54 @@
+"""Nothing but plain files and folders passes for a table, and what others change is noticed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from vector_index_mcp.engine.store.entries import Written, check_plain
+from vector_index_mcp.errors import DamagedIndexError, Problem
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for part in ("chunks.lance/data/a.lance", "chunks.lance/_versions/latest_version_hint.json"):
+        (tmp_path / part).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / part).write_text("content", encoding="utf-8")
+    return tmp_path
+
+
+def test_plain_files_and_what_is_not_ours_pass(folder, tmp_path):
+    (folder / "users.lance").symlink_to("anywhere")
+    os.mkfifo(folder / "pipe")
+    check_plain(folder)
+    check_plain(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["chunks_7.lance", "chunks.lance/data", "files.lance/data/b"])
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: Path(path).symlink_to("/")])
+def test_what_is_not_plain_is_refused_and_named(folder, name, put):
+    odd = folder / name
+    odd.parent.mkdir(parents=True, exist_ok=True)
+    if odd.exists():
+        odd.rename(folder / "aside")
+    put(odd)
+    for look in (lambda: check_plain(folder), Written(folder).look):
+        with pytest.raises(DamagedIndexError, match="is no plain file") as caught:
+            look()
+        assert str(odd) in str(caught.value)
+        assert caught.value.problem is Problem.INDEX_DAMAGED
+
+
+@pytest.mark.parametrize("text", ["", "con", "CONTENT"])
+def test_a_file_that_was_changed_in_its_place_is_noticed(folder, text):
+    written, data = Written(folder), folder / "chunks.lance/data"
+    written.look()
+    (data / "b.lance").write_text("new", encoding="utf-8")
+    (folder / "chunks.lance/_versions/latest_version_hint.json").write_text("", encoding="utf-8")
+    written.look()
+    (data / "b.lance").unlink()
+    written.look()
+    (data / "a.lance").write_text(text, encoding="utf-8")
+    os.utime(data / "a.lance", ns=(1, 1))
+    with pytest.raises(DamagedIndexError, match=r"has changed .*/data/a\.lance"):
+        written.look()
