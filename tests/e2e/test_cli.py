@@ -349,6 +349,20 @@ def test_verify_does_not_take_what_it_cannot_read_for_gone_or_changed(place):
     assert place.run("verify", "project").returncode == 0
 
 
+@posix_only
+@pytest.mark.parametrize("command", [("index", "--force"), ("verify", "--repair")])
+def test_what_cannot_be_read_is_still_in_an_index_that_is_built_anew(place, command):
+    write(place.project, {"hidden/deep/more.py": "def more():\n    return 1\n"})
+    place.run("index", "project")
+    write(place.project, {"load.py": "def other():\n    return 1\n"})
+    (place.project / "hidden").chmod(0)
+    options = {"preexec_fn": obey_file_modes} if os.geteuid() == 0 else {}
+    ran = place.run(*command, "project", options=options)
+    assert "hidden/deep/more.py is" not in ran.stdout
+    (place.project / "hidden").chmod(0o755)
+    assert place.run("verify", "project").returncode == 0
+
+
 def test_verify_of_a_project_without_an_index_says_so(place):
     ran = place.run("verify", "project")
     assert ran.returncode == 1

@@ -43,6 +43,11 @@ class Tree:
     linked: set[str] = field(default_factory=set)
     """Files that have other names (hard links), in the project or elsewhere."""
 
+    def hidden(self, keys: Iterable[str]) -> list[str]:
+        """Return those of `keys` that were not found and may be there all the same."""
+        unreadable = tuple(self.unreadable)
+        return [key for key in keys if key.startswith(unreadable) and key not in self.files]
+
 
 @dataclass(slots=True)
 class Changes:
@@ -178,14 +183,10 @@ class _First:
 
 def compare(tree: Tree, known: Mapping[str, Stamp | None]) -> Changes:
     """Return the differences between a walk and the stamps that the index knows. Pure."""
-    unreadable = tuple(tree.unreadable)
+    hidden = set(tree.hidden(known))
     return Changes(
         dirty=[path for path, stamp in tree.files.items() if known.get(path) != stamp],
-        gone=[
-            path
-            for path in known
-            if path not in tree.files and not (unreadable and path.startswith(unreadable))
-        ],
+        gone=[path for path in known if path not in tree.files and path not in hidden],
     )
 
 

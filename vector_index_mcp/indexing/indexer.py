@@ -19,7 +19,7 @@ import anyio
 
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.errors import ProjectError, StorageError, StoreError
-from vector_index_mcp.files.scan import Changes, compare
+from vector_index_mcp.files.scan import Changes, Tree, compare
 from vector_index_mcp.indexing.ledger import Stamps
 from vector_index_mcp.indexing.live import Live, Task
 from vector_index_mcp.indexing.opening import Opened
@@ -261,7 +261,7 @@ class Indexer:
         if run is None:
             return
         if run.kind is Kind.REBUILD:
-            await self._begin_rebuild(run, sorted(tree.files))
+            await self._begin_rebuild(run, tree)
             return
         changes = compare(tree, self.live.ledger.stamps(self._coming()))
         if run.kind is Kind.REQUEST:
@@ -326,13 +326,12 @@ class Indexer:
 
     # -- rebuilding ------------------------------------------------------------------------
 
-    async def _begin_rebuild(self, run: Run, files: list[str]) -> None:
+    async def _begin_rebuild(self, run: Run, tree: Tree) -> None:
+        files, ledger = sorted(tree.files), self.live.ledger
         try:
             async with self.live.writing():  # the model must not change from here on, see `Vectors`
                 rebuild = await Rebuild.begin(self.live, self._pipeline, files, FILES_PER_BATCH)
-                for folder in self.outlook.absent:
-                    absent = self.live.ledger.below(folder.top)
-                    await rebuild.carry_over(self.live, absent, FILES_PER_BATCH)
+                await rebuild.carry_over(self.live, tree.hidden(ledger.keys()), FILES_PER_BATCH)
                 self._rebuild = rebuild
         except StoreError as error:
             self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")

@@ -142,11 +142,6 @@ class Outlook:
         return {name: str(problem) for name, problem in (found | self._unread).items()}
 
     @property
-    def absent(self) -> list[Folder]:
-        """The folders that are out of reach."""
-        return [folder for folder in self._folders if folder.name in self.problems]
-
-    @property
     def unreadable(self) -> list[str]:
         """Keys of folders inside of the index's that cannot be read."""
         return [key for view in self.views for key in view.unreadable]

@@ -16,6 +16,7 @@ from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
 from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import Ignore
+from vector_index_mcp.files.scan import Tree
 from vector_index_mcp.indexing.deep import walk
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, is_cut_by_lines
 from vector_index_mcp.indexing.preparing.crew import Crew
@@ -64,16 +65,17 @@ async def verify(
     """
     records = {record.key: record for record in await index.store.records()}
     homes: dict[str, Folder] = {}
-    unreadable: list[str] = []
+    whole = Tree()
     for folder in folders:
         tree = await anyio.to_thread.run_sync(lambda f: walk(f, make_ignore(f)), folder)
         homes.update(dict.fromkeys(tree.files, folder))
-        unreadable += tree.unreadable
+        whole.files.update(tree.files)
+        whole.unreadable += tree.unreadable
     on_disk = homes.keys()
     stored = await index.store.holdings()
     report = Report()
     report.faults.update(dict.fromkeys(on_disk - records.keys(), NOT_INDEXED))
-    hidden = {key for key in records if unreadable and key.startswith(tuple(unreadable))}
+    hidden = set(whole.hidden(records))
     report.unseen.update(dict.fromkeys(hidden, UNREADABLE))
     report.faults.update(dict.fromkeys(records.keys() - on_disk - hidden, GONE))
     report.faults.update(dict.fromkeys(stored.keys() - records.keys(), STRAY_ROWS))
