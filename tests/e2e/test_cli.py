@@ -363,6 +363,18 @@ def test_what_cannot_be_read_is_still_in_an_index_that_is_built_anew(place, comm
     assert place.run("verify", "project").returncode == 0
 
 
+def test_an_index_that_cannot_be_read_is_not_told_as_an_empty_one(place):
+    place.run("index", "project")
+    for part in (place.project / ".lancedb").glob("*.lance/_versions/*.manifest"):
+        part.write_bytes(b"")
+    ran = place.run("status", "project")
+    assert "error: opening the index failed: " in ran.stdout
+    assert "index: nothing in it can be read now" in ran.stdout
+    assert "0 chunks" not in ran.stdout
+    assert ran.returncode == 1
+    assert place.run("status", "project", "--json").returncode == 1
+
+
 def test_verify_of_a_project_without_an_index_says_so(place):
     ran = place.run("verify", "project")
     assert ran.returncode == 1

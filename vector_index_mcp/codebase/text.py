@@ -93,7 +93,8 @@ def of_status(status: "IndexStatus") -> str:
     lines = [f"{state_of(status)}: {status.project_path}"]
     if status.error_message:
         lines.append(f"error: {status.error_message}")
-    parts = (f"index: {_held(status)}{_size(status.index_bytes)}", vectors_of(status))
+    held = "nothing in it can be read now" if is_unread(status) else _held(status)
+    parts = (f"index: {held}{_size(status.index_bytes)}", vectors_of(status))
     lines.append("; ".join(filter(None, parts)))
     lines += _of_place(status)
     if status.current_run:
@@ -110,6 +111,12 @@ def of_status(status: "IndexStatus") -> str:
     if status.watcher.problem:
         lines.append(f"watching problem: {status.watcher.problem}")
     return "\n".join(lines + lacking(status))
+
+
+def is_unread(status: "IndexStatus") -> bool:
+    """Whether nobody knows what the index holds, since an error keeps it from being read."""
+    nothing = not (status.indexed_file_count or status.skipped or status.failed)
+    return bool(status.error_message) and nothing and status.index_bytes is None
 
 
 def _of_place(status: "IndexStatus") -> Iterator[str]:

@@ -70,7 +70,7 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
 
 
 async def status(project: Path, settings: Settings, *, as_json: bool) -> int:
-    """Print what the index holds; returns the exit status, which is 1 if there is no index.
+    """Print what the index holds; returns the exit status, which is 1 if no index can be read.
 
     Raises:
         StoreError: If there is no index and the status is not printed as JSON.
@@ -81,8 +81,8 @@ async def status(project: Path, settings: Settings, *, as_json: bool) -> int:
         is_there = not current.error_message or await _is_there(codebase)
     if not is_there and not as_json:
         raise _not_indexed(project)
-    output.of_status(current, as_json=as_json)
-    return 0 if is_there else 1
+    found = output.of_status(current, as_json=as_json)
+    return found if is_there else 1
 
 
 async def _is_there(codebase: Codebase) -> bool:

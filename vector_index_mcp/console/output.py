@@ -53,10 +53,10 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
 
 
 def of_status(status: "IndexStatus", *, as_json: bool) -> int:
-    """Print the state of an index."""
+    """Print the state of an index; returns 1 if nothing in it can be read."""
     readable = text.of_status(visible_status(status))
     write(status.model_dump_json(indent=2) if as_json else readable)
-    return 0
+    return 1 if text.is_unread(status) else 0
 
 
 def of_index(

@@ -20,6 +20,7 @@ def lacking(**fields):
     return status(**counts | {"embedded_chunk_count": 9_502} | fields)
 
 
+NOTHING = {"indexed_chunk_count": 0, "indexed_file_count": 0, "embedded_chunk_count": 0}
 OFF = WatcherStatus(mode="off")
 NO_MODEL = ModelStatus(name=None, state="unavailable", reason="get one", chunks_embedded=0)
 READ = {"status": "INITIALIZING", "is_writer": False, "watcher": OFF}  # where no service runs
@@ -42,6 +43,18 @@ READ = {"status": "INITIALIZING", "is_writer": False, "watcher": OFF}  # where n
 )
 def test_who_goes_on_with_the_vectors_is_told(fields, who):
     assert f"index: {SOME}{who}" in of_status(lacking(**fields)).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"error_message": "e", "index_bytes": None}, "nothing in it can be read now"),
+        ({"error_message": "e"}, "0 chunks of 0 files, 1.2 MB"),
+        ({"index_bytes": None}, "0 chunks of 0 files"),
+    ],
+)
+def test_an_index_that_cannot_be_read_is_not_told_as_an_empty_one(fields, words):
+    assert f"index: {words}" in of_status(status(**NOTHING | fields)).splitlines()
 
 
 def test_of_vectors_that_are_all_there_nothing_is_told():
