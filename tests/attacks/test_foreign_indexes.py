@@ -312,6 +312,24 @@ def test_a_record_that_makes_no_sense_makes_an_index_foreign_or_a_copy(tmp_path,
     assert records.standing(tmp_path / "index") in {Standing.FOREIGN, Standing.COPY}
 
 
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_pipe_or_a_device_among_the_records_keeps_nobody_waiting(tmp_path, put):
+    records = Records(tmp_path / "state")
+    records.make(tmp_path / "index")
+    [path] = (tmp_path / "state/indexes").iterdir()
+    text = path.read_text(encoding="utf-8")
+    other = path.with_name(f"{'0' * 32}.json")
+    put(other)
+    assert records.standing(tmp_path / "index") is Standing.OURS
+    assert {known.folder for known in records.all()} == {tmp_path / "index", None}
+    path.unlink()
+    put(path)
+    assert records.standing(tmp_path / "index") is Standing.COPY
+    other.unlink()
+    other.write_text(text, encoding="utf-8")
+    assert records.standing(tmp_path / "index") is Standing.COPY
+
+
 def test_the_record_is_for_the_users_eyes_only(tmp_path):
     records = Records(tmp_path / "state")
     records.make(tmp_path / "index")

@@ -1,5 +1,6 @@
 """All front ends of a user meet their services in one folder, wherever they are started."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,22 @@ def test_a_relative_setting_is_refused_and_makes_no_folder(elsewhere, monkeypatc
     with pytest.raises(ProjectError, match="set it to an absolute path"):
         endpoint_of("codebase", PLACE)
     assert not (elsewhere / "run").exists()
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_pipe_or_a_device_keeps_no_front_end_waiting(tmp_path, monkeypatch, put):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "run"))
+    endpoint = endpoint_of("codebase", PLACE)
+    endpoint.make_folder()
+    put(endpoint.record)
+    assert endpoint.read_record() == {}
+    endpoint.make_sound()
+    os.mkfifo(endpoint.log)
+    endpoint.make_sound()
+    assert not endpoint.log.exists()
+    endpoint.log.write_text("logged", encoding="utf-8")
+    endpoint.make_sound()
+    assert endpoint.log.read_text(encoding="utf-8") == "logged"
 
 
 @pytest.mark.parametrize("session", ["session", ".", "", "nowhere"])

@@ -26,6 +26,7 @@ FOLDER_VARIABLE = "VECTOR_INDEX_RUNTIME_DIR"
 _HASH_CHARS = 16
 _LEAST_BYTES = 1_000_000  # for the socket, record and log of a service
 HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
+_LARGEST_RECORD_BYTES = 100_000
 _CONNECT_SECONDS = 2.0
 _LONGEST_ADDRESS_BYTES = 103  # of a socket on macOS; Linux allows 107
 # The hash for this set contains the place alone, as in versions that had no other set.
@@ -101,10 +102,21 @@ class Endpoint:
     def read_record(self) -> dict[str, Any]:
         """The content of the record; empty if there is none, or it cannot be read."""
         try:
-            record = json.loads(self.record.read_text(encoding="utf-8"))
+            descriptor = os.open(self.record, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            with open(descriptor, "rb") as file:  # noqa: PTH123 - a pipe is not waited for
+                record = json.loads(file.read(_LARGEST_RECORD_BYTES))
         except (OSError, ValueError, RecursionError):
             return {}
         return record if isinstance(record, dict) else {}
+
+    def make_sound(self) -> None:
+        """Before a start: remove a pipe or the like that lies in place of the log.
+
+        Raises:
+            OSError: If it cannot be removed.
+        """
+        if os.path.lexists(self.log) and not (self.log.is_file() or self.log.is_symlink()):
+            self.log.unlink()
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Replace the record atomically; only the user can read it."""

@@ -87,6 +87,7 @@ def _turn(endpoint: Endpoint) -> Iterator[bool]:
         return
     import fcntl
 
+    endpoint.make_sound()
     with endpoint.log.open("ab") as held:  # a file that has to be there anyway
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,6 @@
-"""The mark in an index's folder: a file with a random number."""
+"""The mark in an index's folder, a file with a random number; and how small files are read."""
 
+import errno
 import os
 import re
 import secrets
@@ -47,6 +48,19 @@ def number_in(folder: Path) -> str | None:
     finally:
         os.close(descriptor)
     return text if NUMBER.fullmatch(text) else None
+
+
+def text_in(path: Path, most_bytes: int) -> str:
+    """The beginning of a file, so that nobody waits for a pipe, or reads a device for ever.
+
+    Raises:
+        OSError: If it is no file, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - from a descriptor
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file", str(path))
+        return file.read(most_bytes).decode("utf-8", "replace")
 
 
 def replace(path: Path, text: str) -> None:

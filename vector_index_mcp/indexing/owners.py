@@ -17,6 +17,7 @@ from pathlib import Path
 
 from vector_index_mcp.errors import StorageError
 from vector_index_mcp.indexing.locks import name_of, unusable_state
+from vector_index_mcp.indexing.marks import text_in
 
 OWNERS = "owners"
 _INSTALLATION = "installation"
@@ -52,8 +53,8 @@ class Owners:
 
     def _all(self) -> Iterator[tuple[str, str]]:
         for path in sorted(self._folder.glob("*.json")):
-            with contextlib.suppress(OSError, UnicodeDecodeError):
-                if (known := _owner_in(path.read_text(encoding="utf-8"))) is not None:
+            with contextlib.suppress(OSError):
+                if (known := _owner_in(text_in(path, _LONGEST))) is not None:
                     yield known
 
     @property
@@ -88,7 +89,7 @@ def _made_once(path: Path, text: str) -> str:
             except OSError:  # no hard links here; of two first processes at once, the last stays
                 part.replace(path)
             part.unlink(missing_ok=True)
-        return path.read_text(encoding="utf-8", errors="replace")[:_LONGEST]
+        return text_in(path, _LONGEST)
     except OSError as error:
         raise unusable_state(path.parent, "written", error) from error
 

@@ -29,7 +29,15 @@ from vector_index_mcp.engine.store.entries import is_table
 from vector_index_mcp.engine.store.index import prepare_folder
 from vector_index_mcp.errors import ForeignIndexError, Problem, StorageError
 from vector_index_mcp.indexing.locks import unusable_state
-from vector_index_mcp.indexing.marks import MARK, NUMBER, number_in, place_in, place_of, replace
+from vector_index_mcp.indexing.marks import (
+    MARK,
+    NUMBER,
+    number_in,
+    place_in,
+    place_of,
+    replace,
+    text_in,
+)
 from vector_index_mcp.indexing.stamps import HINT, Stamp, digest_of, files_below, stamps_in
 
 LOCK = "index.lock"
@@ -37,6 +45,7 @@ RECORDS = "indexes"
 _RECORD_KEPT_SECONDS = 180 * 24 * 3600  # if the folder is gone, since its disk may be unplugged
 # Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. If files are not hashed, a later
 # copy of the index has to be built anew, but its vectors are still in the embedding cache.
+_LARGEST_RECORD_BYTES = 20_000_000  # 200 bytes a file of the index
 _MOST_HASHED_BYTES = 1_000_000_000
 
 
@@ -193,7 +202,7 @@ class Records:
             StorageError: If no record can be read.
         """
         try:
-            record = json.loads((self._folder / f"{number}.json").read_text(encoding="utf-8"))
+            record = json.loads(text_in(self._folder / f"{number}.json", _LARGEST_RECORD_BYTES))
         except FileNotFoundError:
             return None
         except OSError:

@@ -34,6 +34,17 @@ def test_a_damaged_name_is_told_as_damaged(tmp_path):
         Owners(tmp_path).name_of("/a/project")
 
 
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_pipe_or_a_device_among_the_names_keeps_nobody_waiting(tmp_path, put):
+    Owners(tmp_path).name_of("/a/project")
+    [file] = (tmp_path / "owners").iterdir()
+    file.unlink()
+    put(file)
+    assert not Owners(tmp_path).is_moved("anybody")
+    with pytest.raises(StorageError):
+        Owners(tmp_path).name_of("/a/project")
+
+
 def test_a_file_system_without_hard_links_keeps_names_as_well(tmp_path, monkeypatch):
     def refused(*_):
         raise PermissionError("no hard links")  # as on Android, and on exFAT
