@@ -102,6 +102,19 @@ def test_examining_and_looking_for_repairs_change_nothing(kept):
     assert state_of(kept.home) == before
 
 
+@pytest.mark.parametrize("name", [".git/HEAD", ".git/config", "index.json"])
+def test_what_is_no_file_is_named_and_it_is_told_what_to_do(kept, name):
+    place = kept.store.disk.root / name
+    place.unlink()
+    os.mkfifo(place)
+    found = [f for f in examining.examine(kept.store) if f.verdict != OK]
+    assert found
+    assert all(f.words.startswith(f"{name}: a link, a pipe or the like") for f in found)
+    assert {f.remedy for f in found} == {
+        "move it away, and bring back what belongs there from a backup or a clone"
+    }
+
+
 def test_where_nobody_has_written_a_note_there_is_nothing_to_examine(tmp_path):
     with kept_in(tmp_path) as kept:
         found = [(f.name, f.verdict, f.words) for f in examining.examine(kept.store)]

@@ -18,7 +18,7 @@ from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.past.history import entries, head_of
 from vector_index_mcp.notes.past.states import tree_of
-from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import ByHand, some
 from vector_index_mcp.notes.store.disk import GIT, WORK
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
@@ -41,6 +41,8 @@ _LEFT_SECONDS = 60.0  # an older lock is taken for one that a killed process has
 _RULE, _ENDS = "---", frozenset({"---", "..."})
 _LONGEST_FRONT_LINES = 1_000
 _REPAIR = "`vector-index-mcp notes doctor --repair`"
+_NO_ADVICE = "nothing was changed"
+_PUT_BACK = "move it away, and bring back what belongs there from a backup or a clone"
 _BY_HAND = f"correct it, or let {_REPAIR} bring back its last good version, if there is one"
 
 
@@ -76,8 +78,7 @@ def examine(store: Store) -> Iterator[Finding]:
         try:
             words, problems = check(store)
         except Refusal as refusal:
-            words, remedy = split_remedy(str(refusal))
-            problems = [(Verdict.FAILURE, words, remedy or "mend that first")]
+            problems = [(Verdict.FAILURE, *_advised(refusal))]
         except (OSError, ValueError, RecursionError) as error:  # a foreign store may hold anything
             words = f"the check itself failed: {type(error).__name__}: {error}"
             problems = [(Verdict.FAILURE, words, "please report this, it is a bug")]
@@ -90,6 +91,14 @@ def examine(store: Store) -> Iterator[Finding]:
             yield Finding(name, Verdict.WARNING, words, "begin with these")
         if check is _notes and words == overview.NOTHING:
             return
+
+
+def _advised(refusal: Refusal) -> tuple[str, str]:
+    """What is wrong, and what to do about it."""
+    words, remedy = split_remedy(str(refusal))
+    if remedy and remedy != _NO_ADVICE:
+        return words, remedy
+    return words, _PUT_BACK if refusal.code is Code.INVALID_PATH else "mend that first"
 
 
 def _failed(words: str, remedy: str) -> _Problem:

@@ -52,7 +52,7 @@ def reported(path: str) -> Iterator[None]:
             code = Code.ACCESS_DENIED
         elif error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EISDIR}:
             code = Code.INVALID_PATH
-            reason = "a link, or a file in place of a folder, or a folder in place of a file"
+            reason = "a link, a pipe or the like, or a file or folder in place of the other"
         elif error.errno == errno.ENAMETOOLONG:
             code = Code.INVALID_FILENAME
         raise Refusal(code, f"{path}: {reason}; nothing was changed", path=path) from error
