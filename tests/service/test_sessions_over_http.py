@@ -111,6 +111,21 @@ async def test_an_ended_session_makes_room(client):
 
 
 @pytest.mark.parametrize(
+    "others",
+    [
+        [("mcp-protocol-version", "1.0")],  # with which the library ends none
+        [("mcp-session-id", "nobody's")],
+    ],
+)
+async def test_a_session_that_is_not_ended_by_its_end_still_counts(client, others):
+    first = await begun(client)
+    for _ in range(MOST):
+        headers = [*others, ("mcp-session-id", await begun(client))]
+        assert (await client.delete("/mcp", headers=headers)).status_code >= 400
+    assert await status_of(client, first) == 404
+
+
+@pytest.mark.parametrize(
     ("body", "code", "id_"),
     [
         (b"{nonsense", -32700, None),

@@ -35,7 +35,10 @@ _DROP_SECONDS = 2.0
 # Some clients send a whole body before they read the answer. So much of one that is too long is
 # read and dropped.
 _MOST_DROPPED_BYTES = 20_000_000
-_ONCE = frozenset({"host", "origin", "authorization", "content-type", "content-length"})
+# Those that two readers must not take differently.
+_ONCE = frozenset(
+    {"host", "origin", "authorization", "content-type", "content-length", "mcp-session-id"}
+)
 _HEADERS = {
     b"cache-control": b"no-store",
     b"cross-origin-resource-policy": b"same-origin",

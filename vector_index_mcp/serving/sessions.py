@@ -36,11 +36,23 @@ class Sessions:
         elif name not in self._requests:
             await self._app(scope, receive, send)
         else:
-            self._begin(name)
-            try:
-                await self._app(scope, receive, send)
-            finally:
-                self._end(name, is_over=scope["method"] == "DELETE")
+            await self._use(name, scope, receive, send)
+
+    async def _use(self, name: bytes, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request of a session, which is over only if the application has ended it."""
+        is_over = False
+
+        async def note(message: Any) -> None:
+            nonlocal is_over
+            if message["type"] == "http.response.start":
+                is_over = scope["method"] == "DELETE" and message["status"] < _REFUSED
+            await send(message)
+
+        self._begin(name)
+        try:
+            await self._app(scope, receive, note)
+        finally:
+            self._end(name, is_over=is_over)
 
     def _begin(self, name: bytes) -> None:
         self._requests[name] = self._requests.pop(name, 0) + 1
