@@ -153,6 +153,8 @@ HOMES = {
     "platformdirs": {"serving/folders.py"},
     "pydantic": {
         "settings.py",
+        "protocol.py",
+        "serving/server.py",
         "serving/session.py",
         "engine/deferred.py",
         "codebase/hits.py",

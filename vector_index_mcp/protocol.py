@@ -11,12 +11,53 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 Result: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Result]]
 
 CACHE = {"ttlMs": 0, "cacheScope": "private"}
 """Fields of every list and resource, in versions of the protocol that know them."""
+
+# What a value must be, by Pydantic's name of the problem. The braces are from its context.
+_RULES = {
+    "string_type": "a text",
+    "string_unicode": "a text in valid Unicode",
+    "string_too_long": "a text of at most {max_length:,} characters",
+    "string_too_short": "a text that is not empty",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "finite_number": "a number that is not infinite",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "literal_error": "{expected}",
+}
+MOST_FAULTS = 5  # an answer names at most this many of a request
+_LONGEST_SHOWN = 200  # characters of the name of a value
+
+
+def fault_of(problem: Mapping[str, Any], place: str) -> str:
+    """What is wrong with a value, in words.
+
+    Args:
+        problem: What Pydantic has found.
+        place: The value's name.
+    """
+    kind, place = problem["type"], place[:_LONGEST_SHOWN]
+    if kind == "missing":
+        return f"{place} is missing"
+    if rule := _RULES.get(kind):
+        return f"{place} must be {rule.format(**problem.get('ctx', {}))}"
+    return f"{place}: {problem['msg']}"
+
+
+def faults_of(error: ValidationError) -> str:
+    """What is wrong with the parameters of a request, in words."""
+    problems = error.errors(include_url=False, include_input=False)[:MOST_FAULTS]
+    return "; ".join(fault_of(dict(each), ".".join(map(str, each["loc"]))) for each in problems)
 
 
 def enveloped(ctx: Any, result: Result) -> Result:

@@ -148,6 +148,7 @@ async def test_who_does_not_introduce_himself_gets_nothing(served):
     async with served.relayed() as client:
         answer = await client.ask("tools/call", name="search_index", arguments={"query": "config"})
         assert answer["error"]["code"] == INVALID_PARAMS
+        assert answer["error"]["message"] == "the session has not begun; send `initialize` first"
         assert "serverInfo" in await client.initialize()
         assert (await client.call("search_index", query="config"))["results"]
 

@@ -7,9 +7,12 @@ import anyio
 import pytest
 from greeting import CLIENT
 from mcp.server.mcpserver import MCPServer
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 from waiting import PATIENCE_SECONDS
 
-from vector_index_mcp.serving import session
+from vector_index_mcp.serving import session, sets
+from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.server import build_server
 
 pytestmark = pytest.mark.anyio
 
@@ -82,13 +85,30 @@ class Waiting:
 
 
 @asynccontextmanager
-async def connected(waiting):
+async def speaking_to(server):
     async with Client() as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(session.serve, waiting.server, client.receive, client.send, LONGEST)
+        tasks.start_soon(session.serve, server, client.receive, client.send, LONGEST)
+        yield client
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def connected(waiting):
+    async with speaking_to(waiting.server) as client:
         client.say(request("hello", "initialize", **CLIENT))
         assert "result" in await client.told()
         yield client
-        tasks.cancel_scope.cancel()
+
+
+@pytest.fixture(params=[sets.CODEBASE, sets.DOCUMENTS, sets.NOTES, sets.DATASETS])
+async def of_a_set(request):
+    """A client, before `initialize`, of a server whose service is not needed."""
+    async with speaking_to(build_server(sets.named(request.param), Lazily(never))) as client:
+        yield client
+
+
+async def never():
+    raise AssertionError("nothing here needs the service")
 
 
 async def test_a_client_that_floods_is_read_no_further():
@@ -182,3 +202,46 @@ async def test_a_name_that_is_not_valid_unicode_does_not_end_the_session():
         answers = [await client.told(), await client.told()]
         [waited] = [answer["result"] for answer in answers if answer["id"] == 1]
         assert waited["content"][0]["text"] == "waited for ?"
+
+
+WITHOUT_VERSION = {key: value for key, value in CLIENT.items() if key != "protocolVersion"}
+WRONG_PARAMETERS = [
+    ("initialize", WITHOUT_VERSION, "params.protocolVersion is missing"),
+    ("initialize", CLIENT | {"protocolVersion": 5}, "params.protocolVersion must be a text"),
+    ("initialize", CLIENT | {"capabilities": []}, "params.capabilities must be an object"),
+    ("initialize", CLIENT | {"clientInfo": {"name": "x"}}, "params.clientInfo.version is missing"),
+    ("ping", {"_meta": 5}, "params._meta must be an object"),
+]
+
+
+@pytest.mark.parametrize(("method", "params", "words"), WRONG_PARAMETERS)
+async def test_what_is_wrong_with_parameters_is_said_by_name(of_a_set, method, params, words):
+    of_a_set.say(request(1, method, **params))
+    assert (await of_a_set.told())["error"] == {"code": INVALID_PARAMS, "message": words}
+
+
+@pytest.mark.parametrize("method", ["logging/setLevel", "completion/complete", "no/such"])
+async def test_what_is_not_offered_is_no_method_whatever_its_parameters(of_a_set, method):
+    of_a_set.say(request(1, method))
+    error = (await of_a_set.told())["error"]
+    assert (error["code"], error["message"]) == (METHOD_NOT_FOUND, "Method not found")
+
+
+async def test_a_call_without_a_tool_is_told_that(of_a_set):
+    of_a_set.say(request(0, "initialize", **CLIENT), request(1, "tools/call"))
+    await of_a_set.told()
+    error = (await of_a_set.told())["error"]
+    assert error["code"] == INVALID_PARAMS
+    assert "name" in error["message"]
+    assert "is missing" in error["message"]
+
+
+@pytest.mark.parametrize("of_a_set", [sets.DOCUMENTS], indirect=True)
+@pytest.mark.parametrize(
+    ("given", "kind"), [([], "array"), ([1], "array"), ("", "string"), (0, "number")]
+)
+async def test_arguments_that_are_no_object_are_refused_as_that(of_a_set, given, kind):
+    of_a_set.say(request(1, name="search", arguments=given))
+    answer = (await of_a_set.told())["result"]
+    assert answer["isError"]
+    assert f"Invalid input: expected object, received {kind}" in answer["content"][0]["text"]

@@ -141,7 +141,12 @@ def unknown(tool: str) -> str:
 
 _DIALECT = "http://json-schema.org/draft-07/schema#"
 _PREFIX = "MCP error -32602:"
-_EXPECTED = {"string_type": "string", "float_type": "number", "bool_type": "boolean"}
+_EXPECTED = {
+    "string_type": "string",
+    "float_type": "number",
+    "bool_type": "boolean",
+    "model_type": "object",
+}
 
 
 def _issue(problem: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from vector_index_mcp.errors import (
     UnknownError,
     VectorIndexError,
 )
+from vector_index_mcp.protocol import MOST_FAULTS, fault_of
 
 # The first that fits counts. Any other error is a failure of ours or of the machine: status 500.
 _STATUSES: tuple[tuple[type[VectorIndexError], int], ...] = (
@@ -34,20 +35,6 @@ _STATUSES: tuple[tuple[type[VectorIndexError], int], ...] = (
     (SettingsError, 400),
     (ProjectError, 400),
 )
-_MOST_PROBLEMS = 5  # an answer names at most this many problems of a request
-_LONGEST_SHOWN = 200  # characters of the name of a value
-# What a value must be, by Pydantic's name of the problem. The braces are from its context.
-_RULES = {
-    "string_type": "a text",
-    "string_unicode": "a text in valid Unicode",
-    "string_too_long": "a text of at most {max_length:,} characters",
-    "string_too_short": "a text that is not empty",
-    "float_type": "a number",
-    "finite_number": "a number that is not infinite",
-    "greater_than_equal": "a number of at least {ge:g}",
-    "bool_type": "true or false",
-    "list_type": "a list",
-}
 _NO_BODY = "the body is missing; send a JSON object"
 _NO_OBJECT = "the body must be a JSON object"
 _NO_JSON = "the body is not valid JSON"
@@ -104,7 +91,7 @@ async def _refused(_: Request, error: Refused) -> JSONResponse:
 
 
 async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-    problems = [_problem(problem) for problem in error.errors()[:_MOST_PROBLEMS]]
+    problems = [_problem(problem) for problem in error.errors()[:MOST_FAULTS]]
     return _answer(400, "; ".join(problems))
 
 
@@ -131,13 +118,9 @@ def _answer(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 def _problem(problem: MutableMapping[str, Any]) -> str:
     """What is wrong with a request, in words like those about the arguments of MCP's tools."""
     kind = problem["type"]
-    place = ".".join(str(part) for part in problem["loc"] if part != "body")[:_LONGEST_SHOWN]
+    place = ".".join(str(part) for part in problem["loc"] if part != "body")
     if kind == "json_invalid":
         return _NO_JSON
     if not place:
         return _NO_BODY if kind == "missing" else _NO_OBJECT
-    if kind == "missing":
-        return f"{place} is missing"
-    if rule := _RULES.get(kind):
-        return f"{place} must be {rule.format(**problem.get('ctx', {}))}"
-    return f"{place}: {problem['msg']}"
+    return fault_of(problem, place)

@@ -86,7 +86,8 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
             listed = await call_next(ctx)
             return _with_schemas(listed)
         if ctx.method == "tools/call" and isinstance(params.get("name"), str):
-            given = params.get("arguments") or {}
+            given = params.get("arguments")
+            given = {} if given is None else given
             return enveloped(ctx, await _called(get_service, params["name"], given))
         if ctx.method == "prompts/list":
             return _without_arguments(await call_next(ctx))
@@ -121,7 +122,7 @@ def _without_arguments(listed: Any) -> Result:
     return values
 
 
-async def _called(get_service: GetService, name: str, given: Mapping[str, Any]) -> Result:
+async def _called(get_service: GetService, name: str, given: object) -> Result:
     """Answer the call of a tool; an error is a result too, not an error of the protocol."""
     if name not in TOOLS:
         return _error(arguments.unknown(name))

@@ -17,7 +17,8 @@ import anyio.abc
 import anyio.to_thread
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from pydantic import ValidationError
 
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.background.host import Host
@@ -25,6 +26,7 @@ from vector_index_mcp.errors import BackgroundError, sentence
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.page.handover import Handover, folders_for
 from vector_index_mcp.processes import memory
+from vector_index_mcp.protocol import faults_of, is_introduced
 from vector_index_mcp.serving import session, transport
 from vector_index_mcp.serving.answering import answered
 from vector_index_mcp.serving.lazily import Lazily
@@ -37,7 +39,10 @@ if TYPE_CHECKING:
     from vector_index_mcp.serving.listener import Page
 
 _SECONDS_PER_MINUTE = 60
-_PROMPT = "prompts/get"
+_INITIALIZE, _PROMPT = "initialize", "prompts/get"
+# Also to a request that comes before `initialize`.
+_WORDS_OF_LIBRARY = "Invalid request parameters"
+_STRANGER = "the session has not begun; send `initialize` first"
 _LOADING = "INITIALIZING"
 """The reported state while the service is not loaded."""
 
@@ -52,6 +57,15 @@ def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
             # Where a message does not fit into memory, no service will: it ends, and says why.
             service.give_up(error)
             raise MCPError(INTERNAL_ERROR, sentence(error)) from error
+        except ValidationError as error:
+            # The library would say the same of what is not offered at all.
+            if ctx.method != _INITIALIZE and low.get_request_handler(ctx.method) is None:
+                raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method) from error
+            raise MCPError(INVALID_PARAMS, faults_of(error)) from error
+        except MCPError as error:
+            if error.message != _WORDS_OF_LIBRARY or is_introduced(ctx):
+                raise
+            raise MCPError(INVALID_PARAMS, _STRANGER) from error
         except ValueError as error:
             if ctx.method != _PROMPT or type(error) is not ValueError:
                 raise
@@ -69,6 +83,7 @@ def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
         middleware=[begin_after_answer],
         log_level="WARNING",
     )
+    low = server._lowlevel_server
     tool_set.register(server, service.get)
     return server
 
