@@ -67,7 +67,24 @@ NO_MESSAGES = {
         7,
     ),
     "parameters in an array": (request(6, "tools/call", [1]), INVALID_REQUEST, 6),
-    "10 MB": (call(1, "search_index", {"query": "x" * 10_000_000}), INVALID_REQUEST, None),
+    "10 MB": (call(21, "search_index", {"query": "x" * 10_000_000}), INVALID_REQUEST, 21),
+    "10 MB before the id": (
+        b'{"method":"tools/call","params":{"x":"%s"},"jsonrpc":"2.0","id":"a-b"}'
+        % (b"x" * 10_000_000),
+        INVALID_REQUEST,
+        "a-b",
+    ),
+    "10 MB without a method": (
+        b'{"jsonrpc":"2.0","id":22,"result":{"x":"%s"}}' % (b"x" * 10_000_000),
+        INVALID_REQUEST,
+        None,
+    ),
+    "10 MB and an id inside": (
+        b'{"jsonrpc":"2.0","method":"ping","params":{"x":"%s","id":23}}' % (b"x" * 10_000_000),
+        INVALID_REQUEST,
+        None,
+    ),
+    "UTF-16": (request(25).decode().encode("utf-16-le"), PARSE_ERROR, None),
     "no such method": (request(5, "no/such"), NO_METHOD, 5),
     "no parameters": (request(8, "tools/call"), INVALID_PARAMS, 8),
     "arguments in an array": (call(9, "search_index", []), INVALID_PARAMS, 9),
@@ -134,6 +151,11 @@ async def test_what_is_no_request_is_refused_and_the_session_goes_on(client, nam
     message, code, id_ = NO_MESSAGES[name]
     answers = await answers_to(client, message)
     assert [(a["error"]["code"], a["id"]) for a in answers] == ([(code, id_)] if code else [])
+
+
+async def test_a_byte_order_mark_before_a_message_is_no_part_of_it(client):
+    [answer] = await answers_to(client, b"\xef\xbb\xbf" + request(26))
+    assert (answer["id"], answer["result"]) == (26, {})
 
 
 @pytest.mark.parametrize(("tool", "arguments"), WRONG, ids=lambda value: str(value)[:40])

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from greeting import CLIENT
 from mcp.server.mcpserver import MCPServer
-from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
+from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.serving import session, sets
@@ -85,9 +85,9 @@ class Waiting:
 
 
 @asynccontextmanager
-async def speaking_to(server):
+async def speaking_to(server, longest=LONGEST):
     async with Client() as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(session.serve, server, client.receive, client.send, LONGEST)
+        tasks.start_soon(session.serve, server, client.receive, client.send, longest)
         yield client
         tasks.cancel_scope.cancel()
 
@@ -245,3 +245,39 @@ async def test_arguments_that_are_no_object_are_refused_as_that(of_a_set, given,
     answer = (await of_a_set.told())["result"]
     assert answer["isError"]
     assert f"Invalid input: expected object, received {kind}" in answer["content"][0]["text"]
+
+
+BULK = b"x" * LONGEST
+MANY = b'"",' * 12_000
+REFUSED_UNREAD = [
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"%s"}}' % BULK, 1),
+    (b' { "id" : "a-b" , "method" : "ping" , "params":{"x":"%s"}}\r' % BULK, "a-b"),
+    (b'{"method":"ping","params":{"x":"%s"},"jsonrpc":"2.0","id":-2}' % BULK, -2),
+    (b'{"jsonrpc":"2.0","id":3,"params":{"x":"%s"},"method":"ping" } ' % BULK, 3),
+    (b'{"jsonrpc":"2.0","id":1,"result":{"x":"%s"}}' % BULK, None),
+    (b'{"jsonrpc":"2.0","method":"ping","params":{"x":"%s","id":1}}' % BULK, None),
+    (b'{"params":{"x":"%s","id":1,"method":"ping"}}' % BULK, None),
+    (b'{"id":1.5,"method":"ping","params":{"x":"%s"}}' % BULK, None),
+    (b'{"id":"\xff","method":"ping","params":{"x":"%s"}}' % BULK, None),
+    (b'{"id":007,"method":"ping","params":{"x":"%s"}}' % BULK, None),
+    (BULK + BULK, None),
+]
+
+
+@pytest.mark.parametrize(("line", "id_"), REFUSED_UNREAD, ids=range(len(REFUSED_UNREAD)))
+async def test_who_asks_too_much_learns_which_request_is_refused(line, id_):
+    async with speaking_to(Waiting().server) as client:
+        client.say(line, request("next", "ping"))
+        refused, answer = await client.told(), await client.told()
+        assert (refused["id"], refused["error"]["code"]) == (id_, INVALID_REQUEST)
+        assert answer["id"] == "next"
+
+
+async def test_who_asks_in_too_many_strings_learns_that_too():
+    async with speaking_to(Waiting().server, 3 * LONGEST) as client:
+        client.say(
+            b'{"jsonrpc":"2.0","id":4,"method":"ping","params":{"x":["%s",%s""]}}' % (BULK, MANY)
+        )
+        refused = await client.told()
+        assert (refused["id"], refused["error"]["code"]) == (4, INVALID_REQUEST)
+        assert "10000 strings" in refused["error"]["message"]

@@ -68,7 +68,16 @@ def test_a_clients_line_is_understood(values, message):
     assert messages.understood(json.dumps(values).encode()) == message
 
 
-@pytest.mark.parametrize("line", [b"", b"{", b"\xff", b"[" * 100_000, b"7"])
+PING = '{"jsonrpc": "2.0", "id": 7, "method": "ping"}'
+
+
+def test_a_byte_order_mark_is_no_part_of_a_message():
+    assert messages.understood(PING.encode("utf-8-sig")) == Message("ping", "7")
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"\xff", b"[" * 100_000, b"7", PING.encode("utf-16-le")]
+)
 def test_what_is_no_message_is_not_understood(line):
     assert messages.understood(line) == Message()
     assert messages.answered(messages.parsed(line)) == ""

@@ -122,7 +122,7 @@ def line_of(values: dict[str, Any]) -> bytes:
 def parsed(line: bytes) -> dict[str, Any]:
     """The values in a line; empty if it is no object of JSON."""
     try:
-        return object_of(json.loads(line))
+        return object_of(json.loads(line.decode("utf-8-sig")))  # as a service reads it
     except (ValueError, RecursionError):  # the latter: nested too deep
         return {}
 

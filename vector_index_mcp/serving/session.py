@@ -5,9 +5,11 @@ requests under way, nothing more is read from it. If it takes no answers for min
 ends. Other clients do not notice any of this.
 """
 
+import codecs
 import contextlib
 import json
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -31,7 +33,7 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from vector_index_mcp.serving.transport import lines_of
+from vector_index_mcp.serving.transport import TooLong, ends_of, lines_of
 
 _log = logging.getLogger(__name__)
 
@@ -44,14 +46,17 @@ _MOST_BYTES_UNDER_WAY = 1_000_000
 _PATIENCE_SECONDS = 300.0  # after which a client that takes no answers is given up
 
 
-def _error(code: int, message: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=message))
+# A part of a message that says what it is.
+_MEMBER = re.compile(rb'\s*"(id|jsonrpc|method)"\s*:\s*("[^"\\]*"|-?[0-9]{1,18})\s*')
 
 
-_TOO_MANY = _error(
-    INVALID_REQUEST,
+def _error(code: int, message: str, id_: RequestId | None = None) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=id_, error=ErrorData(code=code, message=message))
+
+
+_TOO_MANY = (
     f"a message may have at most {_MOST_BYTES_OF_VALUES} bytes besides strings, and "
-    f"{_MOST_TEXTS} strings",
+    f"{_MOST_TEXTS} strings"
 )
 _NO_ID = _error(INVALID_REQUEST, "the id of a request must be a string or a whole number")
 
@@ -157,7 +162,7 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
         self, receive: Callable[[], Awaitable[bytes]], longest: int, answers: _Answers
     ) -> None:
         self._lines = lines_of(receive, longest)
-        self._too_long = _error(INVALID_REQUEST, f"a message may have at most {longest} bytes")
+        self._too_long = f"a message may have at most {longest} bytes"
         self._answers = answers
 
     async def receive(self) -> SessionMessage:
@@ -167,9 +172,13 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
             anyio.EndOfStream: If there are no more.
         """
         async for line in self._lines:
-            if line is None or not is_cheap(line):
-                await self._answers.refuse(self._too_long if line is None else _TOO_MANY)
+            if isinstance(line, TooLong):
+                await self._refuse_unread(self._too_long, line)
                 continue
+            if not is_cheap(line):
+                await self._refuse_unread(_TOO_MANY, ends_of(line))
+                continue
+            line = line.removeprefix(codecs.BOM_UTF8)  # shells of Windows write one
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
@@ -188,6 +197,9 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
 
             return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=settle))
         raise anyio.EndOfStream
+
+    async def _refuse_unread(self, reason: str, ends: TooLong) -> None:
+        await self._answers.refuse(_error(INVALID_REQUEST, reason, _id_of_unread(ends)))
 
     async def aclose(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -209,6 +221,27 @@ def is_cheap(
     if plain.count(b'"') > 2 * most_texts:
         return False
     return sum(map(len, plain.split(b'"')[::2])) <= most_bytes
+
+
+def _id_of_unread(ends: TooLong) -> RequestId | None:
+    """The id of a request that is not parsed, if it stands first or last, as libraries write it.
+
+    Without it, the client could not tell which request is refused, and would wait for its answer.
+    """
+    found: dict[bytes, bytes] = {}
+    first = ends.start.lstrip().removeprefix(b"{").split(b",")[:-1]
+    last = ends.end.rstrip().removesuffix(b"}").split(b",")[:0:-1]
+    for pieces in (first, last):
+        for piece in pieces:
+            if (member := _MEMBER.fullmatch(piece)) is None:
+                break
+            found[member[1]] = member[2]
+    if b"method" not in found or b"id" not in found:
+        return None
+    with contextlib.suppress(ValueError):
+        id_: RequestId = json.loads(found[b"id"])
+        return id_
+    return None
 
 
 def _has_id(line: bytes) -> bool:
@@ -236,7 +269,7 @@ def refusal_of_body(body: bytes) -> bytes | None:
 def _refusal(line: bytes) -> JSONRPCError:
     """The answer to an invalid message, with its id if it has one."""
     try:
-        values = json.loads(line)
+        values = json.loads(line.decode())  # from bytes, it would read UTF-16 as well
     except (ValueError, RecursionError):
         return _error(PARSE_ERROR, "a message must be JSON in UTF-8 (over stdio, on one line)")
     error = _error(INVALID_REQUEST, "this is no valid message of JSON-RPC 2.0")

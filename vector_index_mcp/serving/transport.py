@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import NamedTuple
 
 import anyio
 import anyio.abc
@@ -12,18 +13,26 @@ import anyio.to_thread
 from vector_index_mcp.processes import streams
 
 _READ_BYTES = 65_536
+_END_BYTES = 1_000  # of a line that is dropped, kept at either end
+
+
+class TooLong(NamedTuple):
+    """What is kept of a line that is too long: its ends, which may name the request."""
+
+    start: bytes
+    end: bytes
 
 
 async def lines_of(
     receive: Callable[[], Awaitable[bytes]], longest: int
-) -> AsyncIterator[bytes | None]:
+) -> AsyncIterator[bytes | TooLong]:
     """Yield the lines that `receive` returns, until it returns nothing or the stream ends.
 
-    None stands for a line of more than `longest` bytes, which is dropped. Empty lines are skipped,
-    and so is a last line without a newline.
+    A line of more than `longest` bytes is dropped but for its ends. Empty lines are skipped, and so
+    is a last line without a newline.
     """
     buffer = bytearray()
-    is_too_long = False
+    too_long: TooLong | None = None
     while True:
         try:
             data = await receive()
@@ -37,14 +46,21 @@ async def lines_of(
             line = bytes(buffer[:end])
             del buffer[: end + 1]
             start = 0
-            if is_too_long or len(line) > longest:
-                yield None
+            if too_long or len(line) > longest:
+                yield ends_of(line, too_long)
             elif line.strip():
                 yield line
-            is_too_long = False
+            too_long = None
         if len(buffer) > longest:
-            is_too_long = True
+            too_long = ends_of(bytes(buffer), too_long)
             buffer.clear()
+
+
+def ends_of(line: bytes, before: TooLong | None = None) -> TooLong:
+    """The ends of a line, or of one that began with what has the ends `before`."""
+    if before is None:
+        return TooLong(line[:_END_BYTES], line[-_END_BYTES:])
+    return TooLong(before.start, (before.end + line[-_END_BYTES:])[-_END_BYTES:])
 
 
 def sending(stream: anyio.abc.ByteStream) -> Callable[[bytes], Awaitable[None]]:
