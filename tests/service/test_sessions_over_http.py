@@ -8,6 +8,7 @@ from fakes import FakeEmbedder
 from greeting import INITIALIZE
 from over_http import client_of
 from qmd import documents_of, written
+from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.serving import ports
 
@@ -68,6 +69,22 @@ async def test_a_session_that_is_listened_to_is_kept(client):
         for _ in range(2 * MOST):
             await begun(client)
         assert await status_of(client, name) == 200
+
+
+async def test_an_id_used_many_times_at_once_is_answered_as_often(client):
+    headers = {"mcp-session-id": await begun(client)}
+    found = []
+
+    async def ask(id_):
+        call = PING | {"id": id_, "method": "tools/call", "params": {"name": "status"}}
+        answer = await client.post("/mcp", json=call, headers=headers)
+        found.append((answer.status_code, "result" in answer.text))
+
+    with anyio.fail_after(PATIENCE_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            for id_ in [7, "7"] * 20:
+                tasks.start_soon(ask, id_)
+    assert found == [(200, True)] * 40
 
 
 @pytest.mark.parametrize("id_", [1.5, 1.0, None, True, [1], {"a": 1}, "Infinity"])

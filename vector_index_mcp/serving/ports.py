@@ -22,7 +22,7 @@ from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.serving import lean_mcp, session
 from vector_index_mcp.serving.guard import LONGEST_BODY_BYTES, App, Guard, Listener, Scope
 from vector_index_mcp.serving.lazily import Lazily
-from vector_index_mcp.serving.sessions import Sessions
+from vector_index_mcp.serving.sessions import Sessions, Turns
 from vector_index_mcp.serving.sets import Service, ToolSet
 
 MCP_PATH = "/mcp"
@@ -227,15 +227,20 @@ def _listens(scope: Scope) -> bool:
 
 
 def _either(mcp: Any, rest: App) -> App:
+    turns = Turns()
+
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] != MCP_PATH:
             await rest(scope, receive, send)
             return
         message = await receive()  # all of the body: the guard has read it
-        is_post = scope["method"] == "POST"
-        if is_post and (refusal := session.refusal_of_body(message.get("body", b""))) is not None:
-            await _refuse(refusal, send)
-            return
+        id_ = None
+        if scope["method"] == "POST":
+            body = message.get("body", b"")
+            if (refusal := session.refusal_of_body(body)) is not None:
+                await _refuse(refusal, send)
+                return
+            id_ = session.id_of_body(body)
         # We keep no events to send again, and the library fails where somebody asks for them.
         headers = [(name, value) for name, value in scope["headers"] if name != _LAST_EVENT]
         scope = {**scope, "headers": headers}
@@ -244,7 +249,8 @@ def _either(mcp: Any, rest: App) -> App:
         async def replay() -> Any:
             return pending.pop() if pending else await receive()
 
-        await mcp(scope, replay, send)
+        async with turns.of(scope, id_):
+            await mcp(scope, replay, send)
 
     return app
 

@@ -266,6 +266,13 @@ def refusal_of_body(body: bytes) -> bytes | None:
     return refusal.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
+def id_of_body(body: bytes) -> RequestId | None:
+    """The id of the request in a valid body; None if that is no request."""
+    values = json.loads(body)
+    id_: RequestId | None = values.get("id") if "method" in values else None
+    return id_
+
+
 def _refusal(line: bytes) -> JSONRPCError:
     """The answer to an invalid message, with its id if it has one."""
     try:

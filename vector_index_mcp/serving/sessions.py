@@ -1,10 +1,15 @@
 """Limits the MCP sessions over HTTP: if there are too many, the one unused for longest ends.
 
 Many clients never end a session. Without this, their sessions would keep out new clients until they
-expire.
+expire. Within a session, requests with the same id take turns.
 """
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
+
+import anyio
 
 from vector_index_mcp.serving.guard import App
 
@@ -100,6 +105,40 @@ class Sessions:
         host = [(key, value) for key, value in scope["headers"] if key == b"host"]
         deleting = {**scope, "method": "DELETE", "headers": [*host, (_NAME, name)]}
         await self._app(deleting, _nothing, _ignored)
+
+
+@dataclass(slots=True)
+class _Turn:
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    users: int = 0
+
+
+class Turns:
+    """The turns of requests that have the same id in the same session.
+
+    Of those under way at once, the library answers one, and the others never.
+    """
+
+    def __init__(self) -> None:
+        self._turns: dict[tuple[bytes, str], _Turn] = {}
+
+    @asynccontextmanager
+    async def of(self, scope: Any, id_: str | int | None) -> AsyncIterator[None]:
+        """Wait for the turn of the request with this id; it lasts as long as the context."""
+        name = dict(scope["headers"]).get(_NAME)
+        if name is None or id_ is None:
+            yield
+            return
+        key = name, str(id_)  # the library takes 7 and "7" for the same
+        turn = self._turns.setdefault(key, _Turn())
+        turn.users += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.users -= 1
+            if not turn.users:
+                del self._turns[key]
 
 
 async def _nothing() -> dict[str, Any]:
