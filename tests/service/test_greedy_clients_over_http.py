@@ -2,6 +2,7 @@
 
 import json
 import socket
+from contextlib import AsyncExitStack
 
 import anyio
 import psutil
@@ -10,9 +11,9 @@ from fakes import FakeEmbedder
 from greeting import INITIALIZE
 from over_http import client_of, detail, read, request, trickled
 from qmd import documents_of, written
-from waiting import eventually
+from waiting import PATIENCE_SECONDS, eventually
 
-from vector_index_mcp.serving import guard, guest
+from vector_index_mcp.serving import guard, guest, ports
 
 pytestmark = pytest.mark.anyio
 
@@ -50,6 +51,31 @@ async def begun(client):
 
 def streamed(client, session):
     return client.stream("GET", "/mcp", headers=session)
+
+
+async def test_silent_connections_keep_nobody_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(ports, "_MOST_CONNECTIONS", 4)
+    async with (
+        client_of(documents_of(written(tmp_path), FakeEmbedder()), ACCEPT) as client,
+        AsyncExitStack() as stack,
+    ):
+        await read(client, "/health")
+        silent = []
+        for said in (b"", b"P", b"POST /mcp HTTP/1.1\r\nHost: ") * 3:
+            stream = await anyio.connect_tcp("127.0.0.1", client.base_url.port)
+            silent.append(await stack.enter_async_context(stream))
+            if said:
+                await stream.send(said)
+        session = await begun(client)
+        async with streamed(client, session) as listening:
+            assert listening.status_code == 200
+            for _ in range(8):  # none of them costs who listens anything
+                stream = await anyio.connect_tcp("127.0.0.1", client.base_url.port)
+                await stack.enter_async_context(stream)
+            assert (await read(client, "/health"))["status"]
+            assert (await client.get("/mcp", headers=session)).status_code == 409  # it listens
+            with anyio.fail_after(PATIENCE_SECONDS), pytest.raises(anyio.EndOfStream):
+                await silent[0].receive()
 
 
 async def test_clients_that_listen_keep_nobody_from_asking(client, monkeypatch):

@@ -28,7 +28,8 @@ async def serving(app: Any, listening: socket.socket, connections: int) -> Async
     Args:
         app: An ASGI application.
         listening: A socket that listens already.
-        connections: How many connections there may be at once.
+        connections: How many connections there may be at once. For one more, that which has been
+            silent for longest is closed.
     """
     server = _Guest(
         uvicorn.Config(
@@ -79,11 +80,13 @@ class _InTime(H11Protocol):
 
     _deadline: asyncio.TimerHandle | None = None
     _patience: asyncio.TimerHandle | None = None
+    _silent_since = 0.0  # a time of the event loop
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Note a connection."""
         super().connection_made(transport)
         self._wait_for_headers()
+        self._make_room()
 
     def on_response_complete(self) -> None:
         """Note that a request is answered, and wait for the next one."""
@@ -111,7 +114,23 @@ class _InTime(H11Protocol):
         if self._patience is not None:
             self._patience.cancel()
 
+    def _make_room(self) -> None:
+        """If there are too many connections, close the one without a request for longest."""
+        if self.limit_concurrency is None or len(self.connections) < self.limit_concurrency:
+            return
+        others = (each for each in self.connections if isinstance(each, _InTime))
+        silent = [each for each in others if each is not self and each.is_silent]
+        if silent:
+            min(silent, key=lambda each: each._silent_since).transport.close()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no request has come since the last answer has left, or not all of its headers."""
+        is_gone = self.transport.is_closing() or self.transport.get_write_buffer_size()
+        return self.conn.their_state is h11.IDLE and not is_gone
+
     def _wait_for_headers(self) -> None:
+        self._silent_since = self.loop.time()
         self._stop_waiting()
         self._deadline = self.loop.call_later(_HEADER_SECONDS, self._look_at_headers)
 
