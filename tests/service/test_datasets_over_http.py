@@ -5,6 +5,7 @@ from fakes import FakeEmbedder
 from over_http import client_of, detail
 from shelves import DIMENSION, MODEL, datasets_of, index_of, put, write
 
+from vector_index_mcp.datasets import listing
 from vector_index_mcp.serving.sets import DATASETS
 
 pytestmark = pytest.mark.anyio
@@ -126,6 +127,7 @@ async def test_a_body_that_is_no_object_says_so(client, body):
     response = await client.post(PATH, content=body, headers=json)
     assert response.status_code == 400
     assert "JSON" in response.json()["error"]
+    assert "recursion" not in response.text
 
 
 async def test_a_dataset_that_is_there_is_not_made_again(client, root, source):
@@ -145,6 +147,32 @@ async def test_what_is_not_there_is_not_deleted(client, root, id_):
     if response.status_code == 400:
         assert response.json()["error"].endswith("does not exist")
     assert len(await listed(client)) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nowhere", 404),
+        ("DELETE", f"{PATH}/..%2F..%2Fetc", 404),
+        ("PUT", PATH, 405),
+        ("GET", f"{PATH}/ships", 405),
+    ],
+)
+async def test_every_error_has_the_same_form(client, method, path, status):
+    response = await client.request(method, path)
+    assert response.status_code == status
+    assert response.json()["error"]
+    assert (status == 405) == ("allow" in response.headers)
+
+
+async def test_an_error_that_nobody_foresaw_has_that_form_too(client, monkeypatch):
+    async def fail(_):
+        raise KeyError("a secret of the program")
+
+    monkeypatch.setattr(listing, "listed", fail)
+    response = await client.get(PATH)
+    assert response.status_code == 500
+    assert response.json() == {"error": "this is an error of the server; its log says more"}
 
 
 @pytest.mark.parametrize(

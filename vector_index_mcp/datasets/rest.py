@@ -5,11 +5,12 @@ they get here.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -67,6 +68,8 @@ def application(get_service: GetService) -> Starlette:
     ]
     handlers: dict[Any, Any] = dict.fromkeys((QueryError, SettingsError), _refused)
     handlers[BusyError] = _busy
+    handlers[HTTPException] = _http
+    handlers[Exception] = _unforeseen
     handlers |= dict.fromkeys((VectorIndexError, *SYSTEM_ERRORS), _failed)
     return Starlette(routes=routes, exception_handlers=handlers)
 
@@ -74,7 +77,9 @@ def application(get_service: GetService) -> Starlette:
 async def _order(body: bytes, *, allow_broad: bool) -> workshop.Order:
     try:
         given = json.loads(body or b"{}")
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise QueryError("the body is no JSON that we read: it is nested too deeply") from error
+    except ValueError as error:
         raise QueryError(f"the body is no JSON ({error})") from error
     if not isinstance(given, dict):
         raise QueryError("the body is no JSON object")
@@ -83,6 +88,14 @@ async def _order(body: bytes, *, allow_broad: bool) -> workshop.Order:
 
 async def _refused(_: Request, error: Exception) -> Response:
     return _json({"error": str(error)}, 400)
+
+
+async def _http(_: Request, error: Any) -> Response:
+    return _json({"error": error.detail}, error.status_code, error.headers)
+
+
+async def _unforeseen(_: Request, __: Exception) -> Response:
+    return _json({"error": "this is an error of the server; its log says more"}, 500)
 
 
 async def _busy(_: Request, error: Exception) -> Response:
@@ -94,6 +107,6 @@ async def _failed(_: Request, error: Exception) -> Response:
     return _json({"error": message}, 500)
 
 
-def _json(values: Any, status: int = 200) -> Response:
+def _json(values: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     # As ASCII with escapes: file names may contain bytes that are not valid UTF-8.
-    return Response(json.dumps(values), status, media_type="application/json")
+    return Response(json.dumps(values), status, headers, media_type="application/json")
