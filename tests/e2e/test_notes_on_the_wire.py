@@ -40,12 +40,12 @@ async def called(wire, tool, **arguments):
     return found
 
 
-async def refused(wire, message):
-    """What is said of something that is no request: it has no number."""
+async def refused(wire, message, id_=None):
+    """The code with which something is refused; what is no request has no id."""
     await wire.send(message)
     line = await wire._stdout.receive_until(b"\n", processes.MAX_LINE_BYTES)
     answer = json.loads(line)
-    assert answer["id"] is None
+    assert answer["id"] == id_
     return answer["error"]["code"]
 
 
@@ -106,7 +106,7 @@ async def test_a_message_above_the_limit_is_refused_and_the_session_goes_on():
     async with notes() as (wire, store):
         await called(wire, "update_project_main", **P, content="before")
         start = b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"x": "'
-        assert await refused(wire, start + b"x" * MOST_BYTES + b'"}}') == INVALID_REQUEST
+        assert await refused(wire, start + b"x" * MOST_BYTES + b'"}}', 7) == INVALID_REQUEST
         assert (await called(wire, "get_project_main", **P))["content"] == "before"
         await called(wire, "update_project_main", **P, content="after")
         assert (store / MAIN).read_bytes() == b"after"
@@ -125,7 +125,7 @@ async def test_a_message_above_the_limit_is_refused_and_the_session_goes_on():
 )
 async def test_a_large_message_of_many_tiny_values_is_refused(values):
     async with notes() as (wire, _):
-        assert await refused(wire, message_with(values)) == INVALID_REQUEST
+        assert await refused(wire, message_with(values), 7) == INVALID_REQUEST
         assert (await called(wire, "get_project_main", **P))["exists"] is False
 
 
