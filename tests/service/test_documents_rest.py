@@ -48,6 +48,7 @@ async def reader(tmp_path_factory):
     async with client_of(documents) as client:
         await read(client, "/status")
         await settled(documents)
+        await embedded(documents)  # until then, answers without results say what is lacking
         yield client
 
 
