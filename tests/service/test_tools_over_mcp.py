@@ -355,6 +355,17 @@ async def test_trigger_finds_what_no_event_told(project, embedder):
         assert nothing["complete"]
 
 
+async def test_trigger_says_in_sentences_what_is_not_found_by_meaning(project, embedder):
+    embedder.absent = "the model is not on this machine; connect to the network once"
+    async with serving(codebase_of(project, embedder)) as client:
+        report = await call(client, "trigger_index")
+        assert not report["complete"]
+        assert report["message"] == (
+            "All text is indexed and can be found by words. Not all of it can be found by "
+            "meaning: the model is not on this machine; connect to the network once."
+        )
+
+
 async def test_force_reindex_reads_everything_into_a_new_generation(project, embedder):
     codebase = codebase_of(project, embedder)
     rebuilding = Gate(codebase, lambda store: store.generation == 1)

@@ -54,6 +54,7 @@ This server keeps one software project indexed: every saved file is searchable w
 
 {_USE}"""
 
+_GOES_ON = "Embedding goes on in the background."
 # By default, clients give up on a call after 60 s. The run goes on after our answer.
 _TRIGGER_PATIENCE_SECONDS = 45.0
 _READ_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
@@ -240,8 +241,8 @@ def _trigger_result(now: "Status", run: Run, pending: int) -> wire.TriggerResult
         message = f"Files changed meanwhile and still have to be indexed: {paths}."
     elif progress.lacks_vectors:
         reason = progress.vectors_failure or progress.embedder_reason
-        lack = reason or "Embedding goes on in the background."
-        message = f"All text is indexed and can be found by words. {lack}"
+        limit = f"Not all of it can be found by meaning: {reason}." if reason else _GOES_ON
+        message = f"All text is indexed and can be found by words. {limit}"
     else:
         message = "The index is complete and up to date."
     return wire.TriggerResult(
