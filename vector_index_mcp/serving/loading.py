@@ -340,7 +340,7 @@ def _embedder_of(
     from vector_index_mcp.sharing.joining import Joining
 
     def remedy_of(problem: Problem) -> str:
-        if other and problem is Problem.MODEL_NOWHERE:
+        if other and problem in {Problem.MODEL_NOWHERE, Problem.USUAL_MODEL_NOWHERE}:
             return (
                 f"get it with `hf download {full_name(other)}`, or start once with "
                 f"VECTOR_INDEX_EMBEDDING_MODEL={other}"

@@ -120,6 +120,7 @@ def test_a_package_with_other_weights_is_not_used(tmp_path, offline_folder):
         file.write(bytes([byte ^ 1]))
     found = find_in_new_process("all-MiniLM-L6-v2", tmp_path, **path)
     assert "not on this machine" in found["error"]
+    assert found["problem"] == Problem.USUAL_MODEL_NOWHERE
     assert OFFLINE_PACKAGE not in found["imported"]
 
 

@@ -32,9 +32,15 @@ def test_the_remedy_follows_what_is_wrong(problem: Problem, remedy: str) -> None
 
 
 def test_a_missing_model_can_be_installed_or_named() -> None:
-    words = REMEDIES.message(ModelNotFoundError("there is none", Problem.MODEL_NOWHERE))
+    words = REMEDIES.message(ModelNotFoundError("there is none", Problem.USUAL_MODEL_NOWHERE))
     assert 'pip install "vector-index-mcp[offline]"' in words
     assert "VECTOR_INDEX_EMBEDDING_MODEL" in words
+
+
+def test_no_other_model_can_be_installed_so() -> None:
+    words = REMEDIES.message(ModelNotFoundError("there is none", Problem.MODEL_NOWHERE))
+    assert words.endswith("correct VECTOR_INDEX_EMBEDDING_MODEL or unset it")
+    assert "pip install" not in words
 
 
 def test_an_error_that_says_what_to_do_stays_as_it_is() -> None:
