@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from vector_index_mcp import __version__
-from vector_index_mcp.console import publishing_arguments, searching
+from vector_index_mcp.console import publishing_arguments, searching, unknown
 from vector_index_mcp.console.datasets import arguments as datasets
 from vector_index_mcp.console.documents import arguments as documents
 from vector_index_mcp.console.notes import arguments as notes
@@ -88,12 +88,11 @@ def parse(
     asks_for_help = arguments[:1] == [_HELP]
     if asks_for_help:
         arguments = [*(word for word in arguments[1:2] if word != _HELP), "--help"]
-    if unknown := _misspelt(arguments, runs, may_be_path=not asks_for_help):
-        parser.error(unknown)
+    if misspelt := _misspelt(arguments, runs, may_be_path=not asks_for_help):
+        parser.error(misspelt)
     ours, rest = _split(_with_command(arguments, runs))
     parsed, extra = parser.parse_known_args(ours)
-    if extra:  # argparse would show the usage of the whole program
-        parsed.grammar.error(f"unrecognized arguments: {' '.join(extra)}")
+    unknown.refuse(parsed.grammar, extra, searching.MEANT if parsed.command == _SEARCH else {})
     parsed.rest = rest
     if project := getattr(parsed, "project", None):
         if parsed.path is not None:

@@ -17,6 +17,12 @@ from vector_index_mcp.codebase.limits import (
 )
 
 NAMED_TWICE = "the project is named twice: leave out PATH, or --project"
+MEANT = {
+    **dict.fromkeys(("--path", "--file", "--folder", "--dir", "--include", "-g"), "--glob"),
+    **dict.fromkeys(("-n", "-k", "-m", "--limit", "--count", "--max-results"), "--top-k"),
+    **dict.fromkeys(("-t", "--type"), "--language"),
+}
+"""Its options by what the MCP tool, our other commands and other search programs call them."""
 _BEGINNINGS_OF_PATHS = ("~", "./", "../")
 _IN_OPTIONS = (
     ("similar_to names ", "--similar-to names "),

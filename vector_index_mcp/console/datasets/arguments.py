@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vector_index_mcp import __version__
-from vector_index_mcp.console import listening
+from vector_index_mcp.console import listening, unknown
 from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP, MOST_WORDS
 
 SERVE, LIST, INDEX, EXPORT = "serve", "list", "index", "export"
@@ -74,8 +74,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     _add_about(export)
     line, extra = parser.parse_known_args(arguments)
     grammar = grammars[line.command]
-    if extra:  # argparse would show the usage of all datasets' commands
-        grammar.error(f"unrecognized arguments: {' '.join(extra)}")
+    unknown.refuse(grammar, extra)
     if line.command == INDEX:
         _settle_source(grammar, line)
     if line.command == CONSOLE:

@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 
+from vector_index_mcp.console import unknown
+
 SERVE, LOGS, UI = "serve", "logs", "ui"
 _DESCRIPTION = """\
 What agents write down about projects: instructions, knowledge and to-do lists, kept in git.
@@ -41,7 +43,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         return parser.parse_args(arguments)  # this prints the help or an error, and exits
     end = arguments.index(_ALL) if _ALL in arguments else len(arguments)
     # Options may stand between words, which a subcommand of argparse does not allow.
-    line = commands[name].parse_intermixed_args(list(arguments[1:end]))
+    line, extra = commands[name].parse_known_intermixed_args(list(arguments[1:end]))
+    unknown.refuse(commands[name], extra)
     line.command = name
     line.words = [*line.words, *arguments[end + 1 :]]
     if not line.least <= len(line.words) <= line.most:

@@ -1,0 +1,49 @@
+"""An option that a command does not have is refused with the one that may be meant."""
+
+import pytest
+
+from vector_index_mcp import cli
+from vector_index_mcp.console import arguments
+from vector_index_mcp.console.datasets import arguments as datasets
+from vector_index_mcp.console.notes import arguments as notes
+
+
+def of_project(words):
+    return arguments.parse(words, cli.COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("parse", "line", "meant"),
+    [
+        (of_project, "search cookie --path lib", "--glob"),
+        (of_project, "search cookie --path=lib", "--glob"),
+        (of_project, "search cookie -n 3", "--top-k"),
+        (of_project, "search cookie --topk 3", "--top-k"),
+        (of_project, "search cookie -t go", "--language"),
+        (of_project, "status --jsn", "--json"),
+        (of_project, "clear --dryrun", "--dry-run"),
+        (datasets.parse, "list --jsno", "--json"),
+        (notes.parse, "show shop --att x", "--at"),
+    ],
+)
+def test_the_option_that_may_be_meant_is_named(parse, line, meant, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(line.split())
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "unrecognized arguments: " in said
+    assert said.endswith(f"; did you mean {meant}?\n")
+
+
+@pytest.mark.parametrize("line", ["search cookie --zzz", "status x y", "index -q"])
+def test_nothing_is_guessed_from_what_is_like_no_option(line, capsys):
+    with pytest.raises(SystemExit):
+        of_project(line.split())
+    assert "did you mean" not in capsys.readouterr().err
+
+
+def test_each_option_that_is_meant_exists(capsys):
+    with pytest.raises(SystemExit):
+        of_project(["search", "--help"])
+    shown = capsys.readouterr().out
+    assert all(f"  {option} " in shown for option in arguments.searching.MEANT.values())

@@ -1,0 +1,38 @@
+"""What is said of an option that a command does not have. Pure."""
+
+import argparse
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+_OPTION = re.compile(r"^  (?:-\w(?: \S+)?, )?(--[\w-]+)", re.MULTILINE)  # in a help
+_NEAR = 0.6  # difflib's own: an option is refused anyway, so a poor guess does no harm
+
+
+def refuse(
+    grammar: argparse.ArgumentParser,
+    extra: Sequence[str],
+    meant: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Exit with status 2, a usage line and the option that may be meant, if `extra` has any word.
+
+    Args:
+        grammar: That of the command; argparse would show the usage of the whole program.
+        extra: The words that it does not know.
+        meant: Its options by names that other programs have for them.
+    """
+    if extra:
+        unknown = next((word for word in extra if word.startswith("-")), "").partition("=")[0]
+        known = _OPTION.findall(grammar.format_help())
+        near = [meant[unknown]] if unknown in meant else _near(unknown, known)
+        guess = f"; did you mean {near[0]}?" if near else ""
+        grammar.error(f"unrecognized arguments: {' '.join(extra)}{guess}")
+
+
+def _near(unknown: str, known: Sequence[str]) -> list[str]:
+    if not unknown.startswith("--"):
+        return []
+    names = {option.removeprefix("--"): option for option in known}
+    near = difflib.get_close_matches(unknown.removeprefix("--").lower(), names, 1, _NEAR)
+    return [names[name] for name in near]
