@@ -207,6 +207,19 @@ def everything_shown(terminal: int) -> str:
     return shown.decode()
 
 
+@pytest.mark.parametrize(("content", "seen"), [(None, "nothing to index"), (b"\0", "1 skipped")])
+def test_index_says_that_a_project_has_nothing_to_find(place, content, seen):
+    (place.folder / "bare").mkdir()
+    if content is not None:
+        (place.folder / "bare" / "picture").write_bytes(content)
+    ran = place.run("index", "bare")
+    said = ran.stdout.splitlines()
+    assert ran.returncode == 0
+    assert said[0].endswith(f" seen; {seen}")
+    assert said[1].startswith("0 files, 0 chunks, in ")
+    assert said[2].startswith("nothing can be found: no file here has text to index")
+
+
 def test_index_reads_what_changed_and_with_force_everything(indexed):
     again = indexed.run("index", "project")
     assert again.returncode == 0

@@ -99,6 +99,7 @@ async def test_a_project_without_any_indexed_file_is_no_miss(tmp_path):
         text = await said(client, query="nonexistent_thing_xyz or more")
         assert "No file of this project is indexed (see get_status)." in text
         assert "nonexistent" not in text
+        assert "by meaning" not in text, "vectors are not what is missing"
 
 
 async def test_of_hits_that_are_worth_nothing_the_first_three_are_shown(client):

@@ -113,6 +113,8 @@ def note(
 
 
 def _lacking_vectors(lack: str, ledger: Ledger) -> Iterator[str]:
+    if not ledger.chunk_count:
+        return  # nothing can be found by words either, and vectors are not what it waits for
     if lack:
         yield f"Searched by words only, not by meaning: {lack}."
     elif ledger.is_waiting:

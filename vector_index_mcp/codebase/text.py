@@ -80,7 +80,8 @@ def of_run(run: "RunReport") -> str:
         )
         if count
     ]
-    return f"{counted(run.files_seen, 'file')} seen; " + (", ".join(parts) or "nothing had changed")
+    nothing = "nothing had changed" if run.files_seen else "nothing to index"
+    return f"{counted(run.files_seen, 'file')} seen; {', '.join(parts) or nothing}"
 
 
 def of_trigger(result: "TriggerResult") -> str:

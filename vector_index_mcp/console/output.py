@@ -17,6 +17,9 @@ from vector_index_mcp.foreign import visible, visible_values
 _SECONDS_PER_MINUTE = 60
 _FOLLOWED = "the background service keeps it up to date"
 _EMBEDS = "a running service embeds what is left, and so does `index`"
+_NOTHING = (
+    "nothing can be found: no file here has text to index; files that git ignores are left out"
+)
 _NOT_FOLLOWED = (
     "no service keeps it up to date now; an MCP client that connects starts one, as does "
     "`serve PATH`"
@@ -78,6 +81,8 @@ def of_index(
     if status.error_message:
         write(f"error: {status.error_message}")
     write(f"{_held(status)}, in {_duration(seconds)}")
+    if not status.indexed_file_count and not status.error_message:
+        write(_NOTHING)
     model = status.model
     write(f"model: {model.name or 'none used yet'}, {model.state}")
     if model.reason:
@@ -94,11 +99,12 @@ def of_index(
 def _held(status: "IndexStatus") -> str:
     files, chunks = status.indexed_file_count, status.indexed_chunk_count
     done = status.embedded_chunk_count
+    held = f"{counted(files, 'file')}, {counted(chunks, 'chunk')}"
+    if not chunks:
+        return held
     if done >= chunks:
-        vectors = "all with vectors" if chunks else "none yet"
-    else:
-        vectors = f"{done:,} with vectors" if done else "none with vectors"
-    return f"{counted(files, 'file')}, {counted(chunks, 'chunk')}, {vectors}"
+        return f"{held}, all with vectors"
+    return f"{held}, {f'{done:,}' if done else 'none'} with vectors"
 
 
 def _duration(seconds: float) -> str:
