@@ -16,6 +16,7 @@ from functools import cache
 import tree_sitter
 from semble_grammars import get_language
 
+from vector_index_mcp.engine.chunk.exports import is_no_export
 from vector_index_mcp.engine.chunk.grammars import FUNCTIONS, GRAMMARS, SCRIPTS
 from vector_index_mcp.engine.chunk.parts import Part, flat
 
@@ -236,7 +237,7 @@ class _Walk:
             return None  # Lua: the name belongs to the function inside
         if kind is None or _is_import(node) or (type_ in _PROTOTYPES and _is_prototype(node)):
             return None
-        return kind
+        return None if self._grammar.is_code and is_no_export(node) else kind
 
 
 def _elixir_kind(node: tree_sitter.Node) -> str | None:
@@ -344,8 +345,7 @@ def _name(node: tree_sitter.Node) -> str:
 
 
 def _first_line(node: tree_sitter.Node) -> str:
-    line = _text(node)[: 4 * _MAX_NAME_CHARS].partition("\n")[0]
-    name = line.strip(" \t\r{}[]<>=:,")
+    name = _text(node)[: 4 * _MAX_NAME_CHARS].partition("\n")[0].strip(" \t\r{}[]<>=:,")
     quoted = _QUOTED.fullmatch(name)
     return (quoted[2] if quoted else name)[:_MAX_NAME_CHARS]
 
