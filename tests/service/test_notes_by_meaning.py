@@ -155,7 +155,7 @@ async def test_without_a_model_words_count_and_meaning_alone_is_refused(machine,
     answer = await machine.done(
         "search_knowledge", project_id="My App", query="changelog", mode="both"
     )
-    assert answer["by_words_alone"]
+    assert answer["note"] == "Searched by words only, not by meaning: there is no model"
     assert answer["results"][0]["document"] == "TODO #1"
     refused = await machine.call(
         "search_knowledge", project_id="My App", query="changelog", mode="meaning"

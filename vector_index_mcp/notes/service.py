@@ -265,7 +265,7 @@ class Notes:
             "results": results,
         }
         if answered.lack:
-            answer["by_words_alone"] = answered.lack
+            answer["note"] = f"Searched by words only, not by meaning: {answered.lack}"
         elif answered.without_vectors:
             answer["note"] = (
                 f"{counted(answered.without_vectors, 'chunk')} of the notes cannot be found by "

@@ -175,8 +175,6 @@ def _searched(answer: Mapping[str, Any], query: str, project: str) -> dict[str, 
     words, stems = matching.words_of(query), frozenset(asked_stems(query))
     skipped = answer.get("skipped", ())
     notes = [answer.get("note", "")]
-    if lack := answer.get("by_words_alone"):
-        notes.append(f"Found by words alone: {lack}")
     if skipped:
         notes.append(
             f"{counted(len(skipped), 'document')} could not be read; the first: {skipped[0]}"
