@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import logging
 import os
+import signal
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -40,12 +41,16 @@ _PROTOCOL = ("stdin", "stdout")
 # A thread of this library may want the interpreter's lock while Python ends. Python then ends the
 # thread, and Rust aborts the process: one in eight that end right after a request (measured).
 _ABORTING = "obstore"
+_INTERRUPTED = 130  # a shell's status for a command ended by Ctrl+C
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program and exit."""
     closed = streams.open_missing()
     status = run(sys.argv[1:] if arguments is None else arguments, closed)
+    if status == _INTERRUPTED:
+        # Python waits for threads now. Another Ctrl+C ends them, without a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     if _ABORTING in sys.modules:
         streams.end(status)
     sys.exit(status)
@@ -67,7 +72,7 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
     except VectorIndexError as error:
         return _fail(parsed, REMEDIES.message(error), 2 if is_wrong_use(error) else 1)
     except KeyboardInterrupt:
-        return 130  # a shell's status for a command ended by Ctrl+C
+        return _INTERRUPTED
     except BrokenPipeError:
         # The reader of our output (`| head`) has ended; drop what is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

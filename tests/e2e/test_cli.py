@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +76,36 @@ def indexed(tmp_path_factory) -> Indexed:
     folder = tmp_path_factory.mktemp("cli")
     place = Place(folder, write(folder / "project", PROJECT))
     return Indexed(folder, place.project, place.run("index", "project"))
+
+
+_INTERRUPTED_WITH_A_THREAD = """
+import sys, threading
+from vector_index_mcp import cli
+
+def wait():
+    threading.main_thread().join()
+    print("only this thread is left", flush=True)
+    sys.stdin.read()
+
+def interrupted(_):
+    threading.Thread(target=wait).start()
+    raise KeyboardInterrupt
+
+cli.COMMANDS = {**cli.COMMANDS, "ps": interrupted}
+cli.main(["ps"])
+"""
+
+
+@posix_only
+def test_a_second_interrupt_ends_the_program_without_a_traceback():
+    with subprocess.Popen(
+        [sys.executable, "-c", _INTERRUPTED_WITH_A_THREAD],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout.readline() == "only this thread is left\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (-signal.SIGINT, "")
 
 
 # -- which project ---------------------------------------------------------------------------
