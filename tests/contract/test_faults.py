@@ -99,6 +99,15 @@ def test_a_fault_becomes_our_error_with_its_cause_and_a_remedy_or_a_problem(faul
     assert caught.value.__cause__ is fault
 
 
+def test_what_only_the_authors_of_a_library_need_is_left_out():
+    with pytest.raises(StoreError) as caught, translated("reading"):
+        raise RuntimeError(
+            "lance error: LanceError(IO): Generic LocalFileSystem error: failed to fill whole "
+            "buffer, /rustc/2d8144b7/library/core/src/ops/function.rs:250:5"
+        )
+    assert str(caught.value) == "reading the index failed: failed to fill whole buffer"
+
+
 def test_a_long_message_is_told_in_one_short_line():
     with pytest.raises(StoreError) as caught, translated("reading"):
         raise RuntimeError("lance error:\n\n  " + "very long\n" * 500)

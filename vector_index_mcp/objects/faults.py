@@ -18,6 +18,10 @@ class Reason:
     words: str
 
 
+_OF_AUTHORS = re.compile(
+    r"\b(?:lance error|LanceError\(\w{1,40}\)|Generic [\w/]{1,40} error|Wrapped error):\s"
+    r"|, /[^\s,]*\.rs:\d{1,9}:\d{1,9}"
+)
 # In the text of an error, the server's answer or our request begins with one of these.
 _QUOTED = re.compile(r"[<{\n?]|status", re.IGNORECASE)
 _MOST_QUOTED = 200
@@ -89,4 +93,14 @@ def quotable(text: str) -> str:
 
     An answer may quote our request, even keys.
     """
-    return _QUOTED.split(text, maxsplit=1)[0][:_MOST_QUOTED].strip(" ,:") or "nobody knows why"
+    return plain(_QUOTED.split(text, maxsplit=1)[0])[:_MOST_QUOTED].strip(" ,:") or (
+        "nobody knows why"
+    )
+
+
+def plain(text: str) -> str:
+    """Return an error of LanceDB or obstore in one line, without what only its authors need. Pure.
+
+    That is the names of its kinds of errors, and the places in its source.
+    """
+    return " ".join(_OF_AUTHORS.sub("", text).split())

@@ -22,7 +22,7 @@ from vector_index_mcp.errors import (
     StorageError,
     StoreError,
 )
-from vector_index_mcp.objects.faults import quotable, reason_in
+from vector_index_mcp.objects.faults import plain, quotable, reason_in
 
 _SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)|Os \{ code: (\d{1,5}),")  # told, and in panics
 # Errors that may pass, or that a person can mend; the index is not at fault.
@@ -96,7 +96,7 @@ def translated(action: str, uri: str = "", seconds: float | None = None) -> Iter
         text = str(error)
         if (number := _system_error(error, text)) is not None:
             raise _of_system(action, number) from error
-        summary = " ".join(text.split())[:300]
+        summary = plain(text)[:300]
         kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
         raise kind(f"{action} the index failed: {summary}", Problem.INDEX_DAMAGED) from error
     except BaseException as error:
