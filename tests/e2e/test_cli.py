@@ -383,6 +383,7 @@ def test_verify_does_not_take_what_it_cannot_read_for_gone_or_changed(place):
     (place.project / "hidden").chmod(0)
     options = {"preexec_fn": obey_file_modes} if os.geteuid() == 0 else {}
     ran = place.run("verify", "project", options=options)
+    again = place.run("verify", "project", "--repair", options=options)
     (place.project / "hidden").chmod(0o755)
     (place.project / "load.py").chmod(0o644)
     first, second, _, sums = ran.stdout.splitlines()
@@ -390,6 +391,7 @@ def test_verify_does_not_take_what_it_cannot_read_for_gone_or_changed(place):
     assert second == "load.py cannot be read now, so it is not compared"
     assert sums.endswith("0 vectors; the index is as the files are, as far as they can be read")
     assert ran.returncode == 1
+    assert (again.returncode, again.stdout) == (1, ran.stdout)  # there is nothing to repair
     assert place.run("verify", "project").returncode == 0
 
 

@@ -128,14 +128,15 @@ def verify(project: Path, settings: Settings, *, repair: bool) -> int:
         settings: The settings to open the index with.
         repair: If the index differs from the files, build it anew and compare again.
     """
-    from vector_index_mcp.console import local
+    from vector_index_mcp.console import local, output
 
     compare = partial(local.verify, project, settings)
-    found = awaited(compare)
-    if found == 0 or not repair:
-        return found
+    report = awaited(compare)
+    status = output.of_verify(report)
+    if not (repair and report.faults):
+        return status
     index(project, settings, force=True)
-    return awaited(compare)
+    return output.of_verify(awaited(compare))
 
 
 def share(project: Path, settings: Settings) -> int:

@@ -133,8 +133,13 @@ async def share(project: Path, settings: Settings) -> int:
     return 0
 
 
-async def verify(project: Path, settings: Settings) -> int:
-    """Compare the index with the files; returns the exit status."""
+async def verify(project: Path, settings: Settings) -> Report:
+    """Compare the index with the files.
+
+    Raises:
+        ProjectError: If the project cannot be read.
+        StoreError: If there is no index, or none that can be read.
+    """
     codebase = await open_codebase(project, settings)
     async with codebase.running(Role.READER):
         if not await _is_there(codebase):
@@ -142,7 +147,7 @@ async def verify(project: Path, settings: Settings) -> int:
         report = await codebase.index.verify()
         if report.faults and codebase.index.progress.state is State.WATCHING:
             report = await _lasting_faults(codebase, report)
-    return output.of_verify(report)
+    return report
 
 
 async def _lasting_faults(codebase: Codebase, before: Report) -> Report:
