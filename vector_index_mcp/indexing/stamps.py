@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vector_index_mcp.engine.store.entries import is_table
+from vector_index_mcp.engine.store import entries
 
-HINT = "/_versions/latest_version_hint.json"  # the only file that LanceDB overwrites
+HINT = f"/_versions/{entries.HINT}"
 _HASHED_AT_ONCE_BYTES = 1 << 20
 # Opening must not wait if the file is a pipe.
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -53,21 +53,12 @@ def stamps_in(record: dict[str, Any]) -> dict[str, Stamp]:
 
 def files_below(folder: Path) -> Iterator[tuple[str, str, os.stat_result]]:
     """The name, path and status of everything below the tables in `folder`, except folders."""
-    pending = [str(folder)]
-    while pending:
-        here = pending.pop()
+    for entry in entries.files_below(folder, passed_over=OSError):
         try:
-            with os.scandir(here) as entries:
-                for entry in entries:
-                    name = entry.path[len(str(folder)) + 1 :]
-                    if not is_table(name.partition(os.sep)[0]):
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-                    else:
-                        yield name, entry.path, entry.stat(follow_symlinks=False)
-        except OSError:  # the folder was removed meanwhile
+            status = entry.stat(follow_symlinks=False)
+        except OSError:  # it was removed meanwhile
             continue
+        yield entry.path[len(str(folder)) + 1 :], entry.path, status
 
 
 def digest_of(path: str) -> str:

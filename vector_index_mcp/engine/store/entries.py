@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from vector_index_mcp.errors import DamagedIndexError, Problem
@@ -16,7 +17,9 @@ from vector_index_mcp.errors import DamagedIndexError, Problem
 TABLE = re.compile(
     r"(?:(?:chunks|files)(?:_(?P<generation>[0-9]{1,15}))?|manifest)(?P<ending>\.lance)?"
 )
-_HINT = "latest_version_hint.json"  # the only file that LanceDB overwrites
+HINT = "latest_version_hint.json"
+"""The only file that LanceDB overwrites."""
+_REMOVED = (FileNotFoundError, NotADirectoryError)  # between two steps of a walk
 
 
 def is_table(name: str) -> bool:
@@ -31,7 +34,7 @@ def check_plain(folder: Path) -> None:
     Raises:
         DamagedIndexError: If there is a link, a pipe or the like.
     """
-    for entry in _entries(folder):
+    for entry in files_below(folder):
         if not entry.is_file(follow_symlinks=False):
             raise _not_plain(entry.path)
 
@@ -53,14 +56,14 @@ class Written:
             DamagedIndexError: If somebody has changed one.
         """
         found: dict[str, tuple[int, int]] = {}
-        for entry in _entries(self._folder):
+        for entry in files_below(self._folder):
             try:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             if not stat.S_ISREG(status.st_mode):
                 raise _not_plain(entry.path)
-            if entry.name == _HINT:
+            if entry.name == HINT:
                 continue
             found[entry.path] = now = status.st_size, status.st_mtime_ns
             if self._known.get(entry.path, now) != now:
@@ -89,25 +92,33 @@ def size_of(folder: Path) -> int:
     return total
 
 
-def _entries(folder: Path) -> "list[os.DirEntry[str]]":
-    """Return everything below the tables in `folder` that is no folder."""
-    found: list[os.DirEntry[str]] = []
-    pending = [str(folder)]
+def files_below(
+    folder: Path, passed_over: type[OSError] | tuple[type[OSError], ...] = _REMOVED
+) -> "Iterator[os.DirEntry[str]]":
+    """Yield everything below the tables in `folder` that is no folder.
+
+    Args:
+        folder: The folder of an index; nothing there is fine.
+        passed_over: The errors for which a folder inside is left out; others are raised.
+    """
+    pending = [each for each in _entries(folder, passed_over) if is_table(each[0].name)]
     while pending:
-        here = pending.pop()
-        is_top = here == str(folder)
-        try:
-            with os.scandir(here) as entries:
-                for entry in entries:
-                    if is_top and not is_table(entry.name):
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(entry.path)
-                    else:
-                        found.append(entry)
-        except (FileNotFoundError, NotADirectoryError):  # removed meanwhile
-            continue
-    return found
+        entry, is_folder = pending.pop()
+        if is_folder:
+            pending += _entries(entry, passed_over)
+        else:
+            yield entry
+
+
+def _entries(
+    folder: "os.PathLike[str]", passed_over: type[OSError] | tuple[type[OSError], ...]
+) -> "list[tuple[os.DirEntry[str], bool]]":
+    """Return what lies in a folder, each with whether it is a folder, too."""
+    try:
+        with os.scandir(folder) as entries:
+            return [(entry, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except passed_over:
+        return []
 
 
 def _not_plain(path: str) -> DamagedIndexError:
