@@ -236,11 +236,10 @@ def _either(mcp: Any, rest: App) -> App:
         message = await receive()  # all of the body: the guard has read it
         id_ = None
         if scope["method"] == "POST":
-            body = message.get("body", b"")
-            if (refusal := session.refusal_of_body(body)) is not None:
+            id_, refusal = session.examined(message.get("body", b""))
+            if refusal is not None:
                 await _refuse(refusal, send)
                 return
-            id_ = session.id_of_body(body)
         # We keep no events to send again, and the library fails where somebody asks for them.
         headers = [(name, value) for name, value in scope["headers"] if name != _LAST_EVENT]
         scope = {**scope, "headers": headers}

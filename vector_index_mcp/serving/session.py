@@ -249,28 +249,26 @@ def _has_id(line: bytes) -> bool:
     return b"id" in line and "id" in json.loads(line)
 
 
-def refusal_of_body(body: bytes) -> bytes | None:
-    """The answer to a body over HTTP that is no valid message; None if it is one.
+def examined(body: bytes) -> tuple[RequestId | None, bytes | None]:
+    """The id of the request in a body over HTTP, and the answer if it is no valid message.
 
     The library would quote Pydantic, and never answer a request with an id that none may have,
     since it takes that for a notification.
+
+    Returns:
+        An id only of a valid request; an answer only to what is no valid message.
     """
     try:
         message = jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValidationError:
         refusal = _refusal(body)
     else:
+        if isinstance(message, JSONRPCRequest):
+            return message.id, None
         if not isinstance(message, JSONRPCNotification) or not _has_id(body):
-            return None
+            return None, None
         refusal = _NO_ID
-    return refusal.model_dump_json(by_alias=True, exclude_unset=True).encode()
-
-
-def id_of_body(body: bytes) -> RequestId | None:
-    """The id of the request in a valid body; None if that is no request."""
-    values = json.loads(body)
-    id_: RequestId | None = values.get("id") if "method" in values else None
-    return id_
+    return None, refusal.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
 def _refusal(line: bytes) -> JSONRPCError:
