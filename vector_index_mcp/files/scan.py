@@ -45,6 +45,8 @@ class Tree:
 
     def hidden(self, keys: Iterable[str]) -> list[str]:
         """Return those of `keys` that were not found and may be there all the same."""
+        if not self.unreadable:
+            return []
         unreadable = tuple(self.unreadable)
         return [key for key in keys if key.startswith(unreadable) and key not in self.files]
 
