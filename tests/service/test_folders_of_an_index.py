@@ -20,6 +20,7 @@ from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
 from vector_index_mcp.indexing.asking import ask
 from vector_index_mcp.indexing.keeper import Options, Role, chunker_of
+from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex
@@ -137,6 +138,27 @@ async def test_a_folder_may_join(index, docs, notes, tmp_path):
     await holds(index, *ALL, "more/a.md", "more/b.md")
 
     await is_fresh(index, [docs, notes, more], tmp_path)
+
+
+async def test_what_joins_a_run_as_it_ends_is_a_part_of_it(index, tmp_path, monkeypatch):
+    write(tmp_path / "more", {"a.md": "# Grape\n"})
+    joined, make_sure = [], Live.make_sure
+
+    async def add_at_the_end(live, *, each_file=False):
+        await make_sure(live, each_file=each_file)
+        runs = index.indexer.runs
+        if runs.current is not None and not runs.is_walk_due and not joined:
+            index.add_folder(Folder(tmp_path / "more", "more"))
+            joined.append(await index.trigger(force_reindex=False))
+
+    monkeypatch.setattr(Live, "make_sure", add_at_the_end)
+
+    run = await index.trigger(force_reindex=False)
+    with anyio.fail_after(PATIENCE_SECONDS):
+        await run.finished.wait()
+
+    assert joined == [run]
+    assert "more/a.md" in set(index.ledger.keys())
 
 
 async def test_a_folder_that_leaves_is_forgotten_and_no_other(index, docs, notes, tmp_path):

@@ -38,8 +38,7 @@ _log = logging.getLogger(__name__)
 # enough that the commits (30 to 60 ms each) hardly count.
 FILES_PER_BATCH = 200
 _RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
-# If so many tries fail, some 3.5 s after the first, whoever waits for the run is told the error.
-_TRIES_OF_A_RUN = 4
+_TRIES_OF_A_RUN = 4  # the last one some 3.5 s after the first; then its run ends with the error
 _QUIET_SECONDS = 60  # without a change, after which the store drops old versions
 
 
@@ -191,18 +190,24 @@ class Indexer:
             await self._continue_rebuild(self._rebuild)
         else:
             return False
-        if self.is_text_first() or self.runs.is_walk_due or self._renames:
-            self.queue.wake()
-        elif self.runs.current is not None:
+        await self._after_step()
+        return True
+
+    async def _after_step(self) -> None:
+        def has_more_to_do() -> bool:
+            return bool(self.is_text_first() or self.runs.is_walk_due or self._renames)
+
+        if self.runs.current is not None and not has_more_to_do():
             # Look after any step: files that a scan found may have been indexed as just changed.
-            # Tidy up before the run ends: then questions come, and each has to search all rows that
-            # are not in the word index yet.
+            # Tidy up before questions come: they search all rows that have no word index yet.
             await self.live.maintain_if_due()
             await self.live.make_sure(each_file=True)
+        if has_more_to_do():  # perhaps only since then: a request may have joined the run
+            self.queue.wake()
+        elif self.runs.current is not None:
             self._end_run()
         else:  # the last text that vectors waited for may have been dropped, not committed
             self.live.text_moved.send()
-        return True
 
     def _end_run(self, error: str | None = None) -> None:
         self.runs.end(error)
@@ -281,8 +286,7 @@ class Indexer:
     async def _index(self, changes: Changes) -> None:
         """Bring a few files up to date at once, in a batch of their own."""
         live = self.live
-        store = live.index.store
-        batch = await self._pipeline.prepare(store, live.ledger, changes, promptly=True)
+        batch = await self._pipeline.prepare(live.index.store, live.ledger, changes, promptly=True)
         try:
             async with live.writing():
                 model = live.index.manifest.model
@@ -318,25 +322,22 @@ class Indexer:
         gone = Changes(gone=[key for name in others for key in live.ledger.below(name)])
         batch = await self._pipeline.prepare(live.index.store, live.ledger, gone)
         async with live.writing():
-            await self._pipeline.commit(
-                live.index.store, live.ledger, live.index.manifest.model, batch
-            )
+            model = live.index.manifest.model
+            await self._pipeline.commit(live.index.store, live.ledger, model, batch)
             await live.index.note_folders(now)
         self.queue.touch(others)
 
     # -- rebuilding ------------------------------------------------------------------------
 
     async def _begin_rebuild(self, run: Run, tree: Tree) -> None:
-        files, ledger = sorted(tree.files), self.live.ledger
         try:
             async with self.live.writing():  # the model must not change from here on, see `Vectors`
-                rebuild = await Rebuild.begin(self.live, self._pipeline, files, FILES_PER_BATCH)
-                await rebuild.carry_over(self.live, tree.hidden(ledger.keys()), FILES_PER_BATCH)
+                rebuild = await Rebuild.begin(self.live, self._pipeline, tree, FILES_PER_BATCH)
                 self._rebuild = rebuild
         except StoreError as error:
             self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
             raise
-        run.plan(len(files), len(files))
+        run.plan(len(tree.files), len(tree.files))
 
     async def _continue_rebuild(self, rebuild: Rebuild) -> None:
         try:

@@ -1,12 +1,13 @@
 """Fills a new generation of the tables, which then replaces the current one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 import anyio.to_thread
 
 from vector_index_mcp.engine.batched import batched
-from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.files.scan import Changes, Tree
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.mirroring import origin
@@ -23,29 +24,30 @@ class Rebuild:
     """Keys that were touched during the rebuild."""
 
     @classmethod
-    async def begin(
-        cls, live: Live, pipeline: Pipeline, files: list[str], files_per_batch: int
-    ) -> Self:
-        """Make the new store, and a passage that brings `files` into it.
+    async def begin(cls, live: Live, pipeline: Pipeline, tree: Tree, files_per_batch: int) -> Self:
+        """Make the new store, with the rows of what is out of reach, and a passage for the rest.
+
+        Args:
+            live: The index.
+            pipeline: The stages of a batch.
+            tree: The files that a walk found; the passage brings them into the store.
+            files_per_batch: How many files are committed at once.
 
         Raises:
             StoreError: If the store cannot be made.
         """
-        waiting = map(list, batched(files, files_per_batch))
+        waiting = map(list, batched(sorted(tree.files), files_per_batch))
         store = await live.index.begin_rebuild()
-        return cls(Passage(pipeline, store, Ledger(), lambda: Changes(next(waiting, []))))
+        made = cls(Passage(pipeline, store, Ledger(), lambda: Changes(next(waiting, []))))
+        for keys in batched(tree.hidden(live.ledger.keys()), files_per_batch):
+            await made._carry_over(live, keys)
+        return made
 
-    async def carry_over(self, live: Live, keys: list[str], files_per_batch: int) -> None:
-        """Copy the rows of files that are out of reach into the new store.
-
-        Raises:
-            StoreError: If a commit fails.
-        """
+    async def _carry_over(self, live: Live, keys: Sequence[str]) -> None:
         passage = self.passage
-        for some in batched(keys, files_per_batch):
-            await passage.pipeline.carry_over(
-                live.index.store, live.ledger, passage.store, passage.ledger, some
-            )
+        await passage.pipeline.carry_over(
+            live.index.store, live.ledger, passage.store, passage.ledger, keys
+        )
 
     async def swap(self, live: Live, chunker: str) -> None:
         """Make the store the current one.
