@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test again soak ready rules lint screenshot quality learn likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
+.PHONY: help demo check test again soak ready rules lint screenshot quality learn question-map likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -93,6 +93,9 @@ screenshot: $(VENV)/installed-dev ## show PROJECT to Chromium: docs/page.png and
 quality: $(VENV)/installed-dev ## is the right file found? 2,165 labelled queries; SEMBLE=PYTHON to compare
 	$(BIN)/python benchmarks/quality.py --folder "$(BENCHMARKS)" --keep $(if $(SEMBLE),--semble $(SEMBLE))
 
+question-map: $(VENV)/installed-dev ## which way do questions point? learns the map and judges it
+	$(BIN)/python benchmarks/question_map.py --folder "$(BENCHMARKS)" --keep
+
 learn: $(VENV)/installed-dev ## which file comes first? learns and judges the weights; needs what quality has kept
 	$(BIN)/python benchmarks/learn.py --folder "$(BENCHMARKS)" --keep
 
@@ -147,7 +150,7 @@ documents-peer: $(VENV)/installed-dev ## documents beside qmd: PEER="COMMAND" CO
 	$(BIN)/python benchmarks/documents_peer.py --folder "$(BENCHMARKS)" --keep \
 		--peer "$(PEER)" $(COLLECTIONS)
 
-bench: quality learn likelihood answers latency questions background speed scale load limits ## measure everything
+bench: question-map quality learn likelihood answers latency questions background speed scale load limits ## measure everything
 
 clean: ## remove the virtual environment
 	rm -rf $(VENV)

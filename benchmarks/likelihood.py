@@ -20,6 +20,7 @@ import anyio
 import numpy as np
 from corpora import labels_of, unanswered_by
 from kept import keep
+from left_out import map_without
 from packages import CORPORA, Corpus
 from quality import arguments_of, candidates, opened
 
@@ -77,9 +78,10 @@ async def measure(corpora: list[Corpus], folder: Path) -> dict[str, list[Shown]]
         asked = [(label["query"], label["files"]) for label in labels_of(corpus)]
         asked += [(query, []) for query in unanswered_by(corpus)]
         asked += [(label["query"], []) for label in chosen.sample(foreign, FOREIGN_QUESTIONS)]
+        table = map_without(corpus, folder)
         async with opened(corpus, folder) as codebase:
             for text, files in asked:
-                lexical, semantic = await candidates(codebase, text)
+                lexical, semantic = await candidates(codebase, text, table)
                 query = Query(text)
                 found["by meaning"] += shown(corpus.name, query, files, lexical, semantic)
                 found["by words"] += shown(corpus.name, query, files, lexical, [])

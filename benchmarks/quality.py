@@ -32,15 +32,17 @@ import lancedb
 import under_way
 from corpora import fetch, labels_of
 from kept import keep
+from left_out import map_without
 from packages import CORPORA, Corpus
 
 from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
 from vector_index_mcp.codebase.service import Codebase
+from vector_index_mcp.engine import question_map
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import STEPS, rank
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES
 from vector_index_mcp.engine.signals import SIGNALS
-from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
+from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk, Vectors
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.serving.loading import load_codebase
 from vector_index_mcp.settings import Settings
@@ -167,6 +169,7 @@ def arguments_of(description: str | None) -> tuple[Path, list[Corpus], bool]:
 
 async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list[Lookup]]:
     """The labelled queries of one corpus and the lookups sampled from it, with their candidates."""
+    table = map_without(corpus, folder)
     async with opened(corpus, folder) as codebase:
         cases = [
             Case(
@@ -174,21 +177,24 @@ async def measure_corpus(corpus: Corpus, folder: Path) -> tuple[list[Case], list
                 label["query"],
                 label["category"],
                 label["files"],
-                *await candidates(codebase, label["query"]),
+                *await candidates(codebase, label["query"], table),
                 is_natural=label.get("natural", False),
             )
             for label in labels_of(corpus)
         ]
         lookups = [
-            Lookup(kind, text, is_right, *await candidates(codebase, text))
+            Lookup(kind, text, is_right, *await candidates(codebase, text, table))
             for kind, text, is_right in await sampled_lookups(codebase)
         ]
     return cases, lookups
 
 
-async def candidates(codebase: Codebase, text: str) -> tuple[list[Candidate], list[Candidate]]:
-    """What full text and vectors propose for a query."""
-    [vector] = await codebase.index.embedder.embed([text])
+async def candidates(
+    codebase: Codebase, text: str, table: Vectors
+) -> tuple[list[Candidate], list[Candidate]]:
+    """What full text and vectors propose for a query whose vector is moved by `table`."""
+    [made] = await codebase.index.embedder.embed([text])
+    vector = question_map.moved(made, table)
     async with codebase.index.reading() as (index, _):
         lexical = await index.store.matching(Query(text).matched, FEWEST_CANDIDATES)
         return lexical, await index.store.nearest(vector, FEWEST_CANDIDATES)

@@ -20,6 +20,7 @@ from waiting import eventually
 
 from vector_index_mcp.engine.embed import WorkerEmbedder
 from vector_index_mcp.engine.model import OFFLINE_PACKAGE
+from vector_index_mcp.engine.question_map import turned
 from vector_index_mcp.engine.wording import WORDS, WORDS_AND_GIST
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, WorkerDiedError
 from vector_index_mcp.processes import children
@@ -121,9 +122,11 @@ def put(self, key, row):
     async with worker_embedder(MODEL, wording=WORDS_AND_GIST).running() as other:
         [with_gist, plain] = await other.embed([code, "store.py\nx = 1"])
         [as_query] = await other.embed([code], urgent=True)
+        asked, _ = await other.asked(code)
+    assert as_query @ asked > 0.999
     [words] = await worker.embed([WORDS.given(code)])
     assert question @ with_gist > question @ words
-    assert 0.8 < words @ with_gist < 0.999 < words @ as_query
+    assert 0.8 < words @ with_gist < 0.999 < turned(words) @ as_query
     assert np.linalg.norm(with_gist) == pytest.approx(1, abs=1e-5)
     assert np.linalg.norm(plain) == pytest.approx(1, abs=1e-5)
 

@@ -68,7 +68,7 @@ class Queries:
             if vector is None:  # the model's files do not fit together: other texts would fail too
                 self._loaded = _NOTHING
                 return None
-            return vector, self._wording.identity(loaded.identity)
+            return self._wording.turned(vector), self._wording.identity(loaded.identity)
 
 
 def _encoded(encoder: lean_query.QueryEncoder, text: str) -> Vector | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vector_index_mcp.engine import gist, scripts
+from vector_index_mcp.engine import gist, question_map, scripts
 from vector_index_mcp.engine.model import OFFLINE_MODEL, full_name
 from vector_index_mcp.engine.types import ModelIdentity, Vectors
 
@@ -23,6 +23,10 @@ _GIST_WEIGHT = 0.5
 
 def _no_gist(_: str) -> str:
     return ""
+
+
+def _as_it_is(vectors: Vectors) -> Vectors:
+    return vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Wording:
     """Characters of the whole text for each token of the default model's tokenizer."""
     gist: Callable[[str], str] = _no_gist
     """Returns what the model reads of a text once more, by itself; empty for nothing."""
+    turned: Callable[[Vectors], Vectors] = _as_it_is
+    """Returns the vectors with which queries search, from those that the model makes of them."""
 
     def identity(self, model: ModelIdentity) -> ModelIdentity:
         """Return the identity of a model used this way; it differs from that for whole texts."""
@@ -55,7 +61,9 @@ class Wording:
 WHOLE = Wording("", str, 3.5)
 # Measured: 4.8 to 6.7 in seven packages of five languages.
 WORDS = Wording("words only", scripts.words_of, 5.4)
-WORDS_AND_GIST = replace(WORDS, name="words and gist", gist=gist.gist_of)
+WORDS_AND_GIST = replace(
+    WORDS, name="words and gist", gist=gist.gist_of, turned=question_map.turned
+)
 
 
 class Reading:
@@ -63,6 +71,7 @@ class Reading:
 
     def __init__(self, wording: Wording, texts: Sequence[str], *, are_queries: bool) -> None:
         """Read `texts`; of queries, there is no gist."""
+        self._turned = wording.turned if are_queries else _as_it_is
         self._count = len(texts)
         gists = {} if are_queries else dict(enumerate(map(wording.gist, texts)))
         self._gists = {row: words for row, words in gists.items() if words}
@@ -82,7 +91,7 @@ class Reading:
         rows = list(self._gists)
         vectors[rows] += np.float32(_GIST_WEIGHT) * made[self._count :]
         vectors[rows] /= np.linalg.norm(vectors[rows], axis=1, keepdims=True)
-        return vectors
+        return self._turned(vectors)
 
 
 def is_of_model(digest: str, model: str) -> bool:
