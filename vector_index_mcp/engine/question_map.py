@@ -13,8 +13,8 @@ import numpy as np
 
 from vector_index_mcp.engine.types import Vectors
 
-UNIT = 0.0002
-"""What 1 means in the file, whose whole numbers from -127 to 127 take a byte each."""
+UNIT = 0.0032
+"""What 1 means in the file: with a sixteenth of it, the map is as good and takes twice the room."""
 FILE = Path(__file__).with_suffix(".npy")
 """The map without its diagonal of ones: int8 array of shape (dimension, dimension)."""
 
