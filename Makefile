@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test again soak ready rules lint screenshot quality learn question-map likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
+.PHONY: help demo check test again soak ready rules lint screenshot quality learn question-map learn-chunks likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -99,6 +99,9 @@ question-map: $(VENV)/installed-dev ## which way do questions point? learns the 
 learn: $(VENV)/installed-dev ## which file comes first? learns and judges the weights; needs what quality has kept
 	$(BIN)/python benchmarks/learn.py --folder "$(BENCHMARKS)" --keep
 
+learn-chunks: $(VENV)/installed-dev ## which chunk of a file comes first? needs what question-map has kept
+	$(BIN)/python benchmarks/learn_chunks.py --folder "$(BENCHMARKS)" --keep
+
 likelihood: $(VENV)/installed-dev ## how true are the scores? fits and judges them; needs what quality has kept
 	$(BIN)/python benchmarks/likelihood.py --folder "$(BENCHMARKS)" --keep
 
@@ -150,7 +153,7 @@ documents-peer: $(VENV)/installed-dev ## documents beside qmd: PEER="COMMAND" CO
 	$(BIN)/python benchmarks/documents_peer.py --folder "$(BENCHMARKS)" --keep \
 		--peer "$(PEER)" $(COLLECTIONS)
 
-bench: question-map quality learn likelihood answers latency questions background speed scale load limits ## measure everything
+bench: question-map quality learn learn-chunks likelihood answers latency questions background speed scale load limits ## measure everything
 
 clean: ## remove the virtual environment
 	rm -rf $(VENV)

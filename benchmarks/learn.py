@@ -74,11 +74,21 @@ def question(case: Case, *, vectors: bool) -> Question | None:
 
 
 def learned(questions: Iterable[Question], columns: Sequence[int]) -> Any:
-    """The weights of the features in these columns, by Newton's method."""
-    asked = [(q.evidence[:, columns], q.is_right) for q in questions if q.is_right.any()]
-    weights = np.zeros(len(columns))
+    """The weights of the features in these columns."""
+    return conditional_logit((q.evidence[:, columns], q.is_right) for q in questions)
+
+
+def conditional_logit(choices: Iterable[tuple[Any, Any]]) -> Any:
+    """The weights that make what is right most likely, by Newton's method.
+
+    Args:
+        choices: Of each, a matrix with a row for what may be chosen and a column for each feature,
+            and whether each row is right; without any that is, a choice does not count.
+    """
+    asked = [(evidence, is_right) for evidence, is_right in choices if is_right.any()]
+    weights = np.zeros(asked[0][0].shape[1])
     for _ in range(STEPS):
-        slope, bend = STRENGTH * weights, STRENGTH * np.eye(len(columns))
+        slope, bend = STRENGTH * weights, STRENGTH * np.eye(len(weights))
         for evidence, is_right in asked:
             logits = evidence @ weights
             likely = np.exp(logits - logits.max())

@@ -26,7 +26,7 @@ from quality import arguments_of, candidates, opened
 
 from vector_index_mcp.engine.likelihood import Evidence, cosines_of, evidence_of
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import found_for, rank
+from vector_index_mcp.engine.rank import found_for, rank, speaking_for
 from vector_index_mcp.engine.types import Candidate
 
 HITS = 5
@@ -60,12 +60,10 @@ def shown(
         Shown(
             package,
             place,
-            astuple(
-                evidence_of(found.context, hit.chunk, found.alone[hit.chunk.document_id], cosines)
-            ),
-            hit.chunk.key in files,
+            astuple(evidence_of(found.context, chunk, found.alone[chunk.document_id], cosines)),
+            chunk.key in files,
         )
-        for place, hit in enumerate(hits)
+        for place, chunk in enumerate(speaking_for(hits, found))
     ]
 
 

@@ -34,6 +34,9 @@ class Reasons(BaseModel):
     file: dict[str, float] = Field(
         description="What speaks for its file, in logits; empty if only chunks were ranked"
     )
+    in_file: dict[str, float] = Field(
+        {}, description="What speaks for it beside other chunks of its file; empty as `file` is"
+    )
     likelihood: dict[str, float] = Field(description="The terms of the score, in logits")
     judged: float | None = Field(None, description="The cross-encoder's score, if it ranked it")
 

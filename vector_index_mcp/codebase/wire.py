@@ -282,6 +282,7 @@ def _reasons(why: "Why") -> Reasons:
         factors=_rounded(why.factors),
         chunk=round(why.chunk, 3),
         file=_rounded(why.file),
+        in_file=_rounded(why.in_file),
         likelihood=_rounded(why.likelihood),
         judged=None if why.judged is None else round(why.judged, 3),
     )

@@ -210,6 +210,8 @@ def _explained(why: Reasons) -> list[str]:
     lines = [f"why: words {why.words:.2f}, {nearness}{factors}; {beside}"]
     if why.file:
         lines.append(f"file: {_added(why.file)}")
+    if why.in_file:
+        lines.append(f"in its file: {_added(why.in_file)}")
     return [*lines, f"score: {_added(why.likelihood)} in logits"]
 
 

@@ -2,8 +2,9 @@
 
 A chunk's score shows how well a few lines answer. But a large central file has a chunk that
 mentions anything, while a small file about nothing else is the better answer. So files are ordered
-first, and then their chunks. The model has only a handful of features, so that a reader can check
-it. benchmarks/learn.py fits it on labelled questions and tests it on packages that it has not seen.
+first, and then the chunks of each (`chunk_order`). The model has only a handful of features, so
+that a reader can check it. benchmarks/learn.py fits it on labelled questions and tests it on
+packages that it has not seen.
 """
 
 import math
@@ -12,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from operator import mul
 
+from vector_index_mcp.engine import chunk_order
+from vector_index_mcp.engine.chunk_order import ChunkEvidence
 from vector_index_mcp.engine.signals import Context, kind_of_file, names
-from vector_index_mcp.engine.types import Hit
+from vector_index_mcp.engine.types import Hit, StoredChunk
 
 NEXT_OF_FILE = 0.005
 """A score is multiplied by this for each better chunk of the same file: other files come first."""
@@ -83,6 +86,10 @@ class Found:
             size=math.log(max(1, hits[0].chunk.total_chunks)),
         )
 
+    def evidence_in_file(self, chunk: StoredChunk) -> ChunkEvidence:
+        """Return the features that count beside other chunks of the same file."""
+        return chunk_order.evidence_of(chunk, self.alone[chunk.document_id])
+
     @property
     def weights(self) -> FileEvidence:
         """The weights of the features of a file."""
@@ -107,12 +114,21 @@ def in_order(found: Found, evidence: Mapping[str, FileEvidence]) -> list[Hit]:
     highest = max(logits.values(), default=0.0)
     better: Counter[str] = Counter()
     ordered = []
-    for hit in found.hits:
+    for hit in _chunks_in_order(found):
         key = hit.chunk.key
         likely = math.exp(logits[key] - highest)
         ordered.append(replace(hit, score=likely * NEXT_OF_FILE ** better[key]))
         better[key] += 1
     return sorted(ordered, key=lambda hit: (-hit.score, hit.chunk.key, hit.chunk.chunk_index))
+
+
+def _chunks_in_order(found: Found) -> list[Hit]:
+    """Return the candidates so that the chunks of each file are in order."""
+
+    def logit_in_file(hit: Hit) -> float:
+        return chunk_order.logit(found.evidence_in_file(hit.chunk))
+
+    return sorted(found.hits, key=logit_in_file, reverse=True)
 
 
 def logit(evidence: FileEvidence, weights: FileEvidence) -> float:

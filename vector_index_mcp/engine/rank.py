@@ -72,10 +72,10 @@ def best(
         by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
     cosines, likely = cosines_of(semantic), 1.0
     shown = []
-    for hit in hits[:limit]:
-        alone = found.alone[hit.chunk.document_id]
-        evidence = evidence_of(found.context, hit.chunk, alone, cosines)
-        is_by_meaning = semantic and hit.chunk.has_vector
+    for hit, chunk in zip(hits[:limit], speaking_for(hits[:limit], found), strict=True):
+        alone = found.alone[chunk.document_id]
+        evidence = evidence_of(found.context, chunk, alone, cosines)
+        is_by_meaning = semantic and chunk.has_vector
         parts = contributions(evidence, BY_MEANING if is_by_meaning else BY_WORDS)
         likely = min(likely, likelihood(parts))  # never higher than that of a better hit
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
@@ -83,6 +83,18 @@ def best(
         also = tuple(others[:MOST_OTHERS])
         shown.append(replace(hit, likelihood=likely, also=also, why=because))
     return shown
+
+
+def speaking_for(hits: Iterable[Hit], found: Found) -> list[StoredChunk]:
+    """Return, for each hit, the chunk that shows how likely it is right.
+
+    For the first hit of a file, that is the chunk with the best score, even where another place of
+    the file is shown: the file is as likely the right one. Other hits speak for themselves.
+    """
+    best_of: dict[str, StoredChunk] = {}
+    for each in found.hits:
+        best_of.setdefault(each.chunk.key, each.chunk)
+    return [best_of.pop(hit.chunk.key, hit.chunk) for hit in hits]
 
 
 def followed_by(first: Iterable[Hit], others: Iterable[Hit]) -> list[Hit]:

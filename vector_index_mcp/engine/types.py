@@ -1,7 +1,7 @@
 """The frozen values that the stages of the engine hand to each other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -191,6 +191,8 @@ class Why:
     """What each feature adds to the likelihood, in logits."""
     judged: float | None = None
     """The cross-encoder's score; None if no cross-encoder was used."""
+    in_file: Mapping[str, float] = field(default_factory=dict)
+    """What each feature adds beside other chunks of its file, in logits; empty as `file` is."""
 
 
 @dataclass(frozen=True, slots=True)

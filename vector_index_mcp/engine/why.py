@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from vector_index_mcp.engine.chunk_order import WEIGHTS
 from vector_index_mcp.engine.file_order import FileEvidence, Found
 from vector_index_mcp.engine.linear import weighed
 from vector_index_mcp.engine.signals import SIGNALS
@@ -28,6 +29,7 @@ def why(
         chunk=found.alone[id_],
         file={} if file is None else _of_file(file, found.weights),
         likelihood=likelihood,
+        in_file={} if file is None else weighed(found.evidence_in_file(chunk), WEIGHTS),
     )
 
 

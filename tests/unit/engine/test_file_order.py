@@ -80,12 +80,12 @@ def test_the_best_place_of_each_of_ten_files_comes_before_a_second_one():
     lexical = {
         stored(f"{name}.py", place, text="differences", total_chunks=9): 10.0 - number - place / 10
         for number, name in enumerate("abcde")
-        for place in range(3)
+        for place in range(1, 4)
     }
     hits = rank(WHERE, candidates(lexical), [])
     assert [hit.chunk.key for hit in hits[:5]] == [f"{name}.py" for name in "abcde"]
     assert len(hits) == len(lexical)
-    assert hits[0].chunk.chunk_index == 0
+    assert hits[0].chunk.chunk_index == 1
 
 
 def test_scores_begin_at_one_and_fall():

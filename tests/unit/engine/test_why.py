@@ -31,6 +31,15 @@ def test_what_speaks_for_a_file_adds_up_to_the_order(near):
     assert ("meaning" in hits[0].why.file) == bool(near)
 
 
+def test_what_speaks_for_a_chunk_adds_up_to_the_order_in_its_file():
+    inside = stored("core.py", 5, text="differences of the user", scope="class A", total_chunks=120)
+    hits = found(WHERE, TEXTS | {inside: 12.9}, {})
+    sums = [math.fsum(hit.why.in_file.values()) for hit in hits if hit.chunk.key == "core.py"]
+    assert len(sums) == 3
+    assert sums == sorted(sums, reverse=True)
+    assert next(hit for hit in hits if hit.chunk is inside).why.in_file["inside"] > 0
+
+
 @pytest.mark.parametrize("near", [NEAR, {}], ids=["by meaning", "by words"])
 def test_what_a_score_comes_from_adds_up_to_it(near):
     lowest = 1.0

@@ -194,6 +194,7 @@ function whyOf(why) {
       row("this place", [["words", why.words.toFixed(2)], ...meaning, ...factors, ["beside the best", why.chunk.toFixed(2)]]),
       why.judged !== null && row("the cross-encoder", [["says", why.judged.toFixed(2)]]),
       row("its file, in logits", added(why.file)),
+      row("in its file, in logits", added(why.in_file)),
       row("its score, in logits", added(why.likelihood))));
 }
 
