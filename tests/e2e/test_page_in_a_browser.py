@@ -219,7 +219,8 @@ async def test_a_result_says_why_it_stands_there(tab):
     await tab.value(f"{why}.querySelector('summary').click()")
     assert await tab.value(f"{why}.open")
     titles = f"[...{why}.querySelectorAll('dt')].map((each) => each.textContent)"
-    assert await tab.value(titles) == ["this place", "its file, in logits", "its score, in logits"]
+    named = ["its file", "in its file", "its score"]
+    assert await tab.value(titles) == ["this place", *(f"{name}, in logits" for name in named)]
     assert "words " in await tab.value(f"{why}.querySelector('dd').textContent")
 
 
