@@ -34,7 +34,7 @@ _STYLES = {
 _AROUND_ROWS = 4  # below the results: the footer, the remarks, and the next prompt
 _OF_HIT_ROWS = 2  # the header of a hit, and the empty line after the hit
 _LEAST_SHOWN = 0.005  # a smaller number would be printed as 0.00
-_OF_WHY_ROWS = 3  # the explanation of a hit, with --explain
+_OF_WHY_ROWS = 4  # the explanation of a hit, with --explain
 
 Paint: TypeAlias = Callable[[str, int], str]
 """Returns a text in the style of an ECMA-48 (SGR) code."""

@@ -179,14 +179,16 @@ WHY = Reasons(
     factors={"path": 1.25},
     chunk=0.75,
     file={"score": 3.5, "size": -0.5, "second": 0.001},
+    in_file={"alone": 2.0, "head": -0.82},
     likelihood={"base": -2.0, "score": 2.5},
 )
 
 
 def test_a_hit_says_below_its_text_why_it_stands_there():
-    assert readable(result(hit(why=WHY)), Query("x"), ".").splitlines()[6:9] == [
+    assert readable(result(hit(why=WHY)), Query("x"), ".").splitlines()[6:10] == [
         "why: words 0.50, not found by meaning, path ×1.25; beside the best 0.75",
         "file: score +3.50, size -0.50 = 3.00",
+        "in its file: alone +2.00, head -0.82 = 1.18",
         "score: base -2.00, score +2.50 = 0.50 in logits",
     ]
 
