@@ -86,9 +86,15 @@ _FEW_WORDS = 3
 def kinds_of(path: str, language: str) -> frozenset[str]:
     """Return the kinds of the file at `path`; none for ordinary code, sometimes several."""
     kinds = {kind for kind, pattern in _BY_PATH.items() if pattern.search(path)}
-    if language in _BY_LANGUAGE:
+    if language in _BY_LANGUAGE and not (language == "other" and _may_be_script(path)):
         kinds.add(_BY_LANGUAGE[language])
     return frozenset(kinds)
+
+
+def _may_be_script(path: str) -> bool:
+    """Return whether a file has a name like `bin/deploy`; not one like `LICENSE` or `.npmrc`."""
+    name = path.rpartition("/")[2]
+    return "." not in name and not name.isupper()
 
 
 def patterns_of(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

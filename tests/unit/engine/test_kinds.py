@@ -88,7 +88,7 @@ def test_names_that_only_look_like_a_kind_are_ordinary_code(path):
     ],
 )
 def test_the_language_tells_prose_and_data(language, kind):
-    assert kinds_of("src/a", language) == {kind}
+    assert kinds_of("src/a.b", language) == {kind}
 
 
 @pytest.mark.parametrize("language", ["python", "go", "sql", "vue", "bash", "typescript", ""])
@@ -150,6 +150,16 @@ def test_every_kind_but_barrels_can_be_asked_for():
         *(kinds_asked_for([word]) for words in kinds._ASKING.values() for word in words)
     )
     assert asked == every - {BARREL}
+
+
+@pytest.mark.parametrize("path", ["bin/deploy", "hooks/functions", "libexec/bats-exec-file"])
+def test_what_may_be_a_script_is_no_data(path):
+    assert kinds_of(path, "other") == frozenset()
+
+
+@pytest.mark.parametrize("path", ["LICENSE", "a/AUTHORS", ".npmrc", "fonts/a.ttx", "COPYING-3"])
+def test_other_files_of_no_known_language_are_data(path):
+    assert kinds_of(path, "other") == {DATA}
 
 
 @given(st.text(max_size=40), st.text(max_size=10))
