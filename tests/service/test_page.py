@@ -592,15 +592,19 @@ async def test_the_editor_is_the_user_s(project, template, expected):
 
 async def test_the_languages_that_there_are_are_told(project):
     more = {"a.ts": "let a = 1\n", "b.tsx": "let b = 1\n", "empty.rs": "", "blob.go": "\0"}
+    more["bin/deploy"] = "#!/usr/bin/env bash\nset -e\n"
     write(project, more)
     async with visiting(project) as visitor:
         told = (await visitor.see("api/languages")).values
-        assert {name: told[name] for name in ("python", "markdown", "typescript", "tsx")} == {
+        asked = ("python", "bash", "markdown", "typescript", "tsx")
+        assert {name: told[name] for name in asked} == {
             "python": 1,
+            "bash": 1,
             "markdown": 1,
             "typescript": 2,
             "tsx": 1,
         }
-        assert "go" not in told
+        assert not {"go", "rust"} & set(told)
         for language in told:
             assert (await visitor.see(f"api/search?query=x&language={language}")).status == 200
+        assert (await file_of(visitor, "bin/deploy"))[1]["language"] == "bash"

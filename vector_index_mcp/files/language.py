@@ -1,4 +1,9 @@
-"""Finds the language of a file by its name. Pure."""
+"""Finds the language of a file by its name, or by the program that its first line names. Pure."""
+
+import re
+
+VERSION = "languages-2"
+"""Changes whenever the same file would get another language."""
 
 _BY_SUFFIX = {
     "python": "py pyi pyw",
@@ -115,19 +120,63 @@ _SYNONYMS = {
     "docker": "dockerfile",
     "makefile": "make",
 }
+# What the first line of a script may name, without its version.
+_RUN_BY = {
+    "bash": "sh bash dash zsh ksh mksh ash busybox bats",
+    "python": "python pypy uv",
+    "perl": "perl",
+    "ruby": "ruby jruby",
+    "lua": "lua luajit",
+    "php": "php",
+    "javascript": "node nodejs",
+    "typescript": "deno bun tsx ts-node",
+    "r": "rscript",
+    "julia": "julia",
+    "elixir": "elixir",
+    "erlang": "escript",
+    "haskell": "runhaskell runghc stack",
+    "fish": "fish",
+    "powershell": "pwsh powershell",
+    "groovy": "groovy",
+    "scala": "scala scala-cli",
+    "swift": "swift",
+    "make": "make gmake",
+}
+_PROGRAMS = {program: name for name, all_of in _RUN_BY.items() for program in all_of.split()}
+_LONGEST_FIRST_LINE = 256
+"""Characters; Linux reads no more of it (`BINPRM_BUF_SIZE`)."""
+_IS_OPTION = re.compile(r"-|\w+=").match
+_VERSION_AT_END = re.compile(r"[-.\d]+$")
 _DIALECTS = {"typescript": ("tsx",)}
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "text"})
 OTHER = "other"
 
 
-def language_of(path: str) -> str:
-    """Return the language of the file at `path`, in lower case; `other` if the name has none."""
+def language_of(path: str, text: str = "") -> str:
+    """Return the language of a file, in lower case; `other` if nothing tells it.
+
+    Args:
+        path: Its path. If its name has a language, this is it.
+        text: The beginning of its text, or all of it; a script may begin with `#!` and a program.
+    """
+    name = _by_name(path)
+    return _by_program(text) if name == OTHER and text.startswith("#!") else name
+
+
+def _by_name(path: str) -> str:
     name = path.rsplit("/", 1)[-1].lower()
     if name in _NAMES:
         return _NAMES[name]
     if name.startswith("dockerfile."):
         return "dockerfile"
     return _SUFFIXES.get(name.rsplit(".", 1)[-1], OTHER) if "." in name else OTHER
+
+
+def _by_program(text: str) -> str:
+    words = text[2:_LONGEST_FIRST_LINE].split("\n", 1)[0].split()
+    programs = (word.rpartition("/")[2].lower() for word in words if not _IS_OPTION(word))
+    program = next((program for program in programs if program != "env"), "")
+    return _PROGRAMS.get(_VERSION_AT_END.sub("", program), OTHER)
 
 
 def known_language(name: str) -> str | None:

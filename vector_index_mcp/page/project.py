@@ -14,12 +14,10 @@ from vector_index_mcp.codebase.hits import SearchHit
 from vector_index_mcp.codebase.limits import MAX_TOKENS
 from vector_index_mcp.codebase.recent import Asker, Repeated
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import QueryError
-from vector_index_mcp.files.language import language_of, languages_meant_by
+from vector_index_mcp.files.language import languages_meant_by
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.page import folders, highlight, whole
 from vector_index_mcp.page.content import NOTHING, Change, News
 
@@ -118,9 +116,12 @@ class ProjectPage:
             StoreError: If no index can be read.
         """
         codebase = await self._get_service()
-        async with codebase.index.reading() as (_, ledger):
-            records = ledger.all()
-        return await anyio.to_thread.run_sync(_languages_in, [record for record, _ in records])
+        async with codebase.index.reading() as (index, _):
+            files = Counter(await index.store.contents.languages())
+        return {
+            language: sum(files[each] for each in languages_meant_by(language) or ())
+            for language in sorted(files)
+        }
 
     async def _map(self, given: Mapping[str, str]) -> Any:
         return await _of_map(await self._get_service(), given.get("folder", ""))
@@ -161,14 +162,6 @@ async def _of_map(codebase: "Codebase", folder: str) -> dict[str, Any]:
         records = ledger.all()
     part = await anyio.to_thread.run_sync(folders.look_into, folder, records)
     return part.values() | {"folder": folder}
-
-
-def _languages_in(records: Sequence[FileRecord]) -> dict[str, int]:
-    files = Counter(language_of(each.key) for each in records if each.state == INDEXED)
-    return {
-        language: sum(files[each] for each in languages_meant_by(language) or ())
-        for language in sorted(files)
-    }
 
 
 def _asked(repeated: Repeated) -> dict[str, Any]:

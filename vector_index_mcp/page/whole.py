@@ -54,7 +54,7 @@ def shown(folder: Folder, record: FileRecord, line: int) -> dict[str, Any]:
         raise UnknownError(f"The file {visible(record.key)} no longer exists.")
     if isinstance(found, read.Skipped):
         raise UnknownError(f"{visible(record.key)} is not shown: {found.reason}.")
-    language = language_of(record.key)
+    language = language_of(record.key, found.text)
     lines = found.text.removesuffix("\n").split("\n")
     part = around(lines, line)
     text = visible("\n".join(part.lines), keep="\n\t")

@@ -1,4 +1,4 @@
-"""The language of a file, by its name alone."""
+"""The language of a file, by its name or by the program that its first line names."""
 
 import pytest
 from hypothesis import given
@@ -34,6 +34,52 @@ from vector_index_mcp.files.language import OTHER, is_prose, known_language, lan
 )
 def test_the_name_tells_the_language(path: str, expected: str) -> None:
     assert language_of(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("first_line", "expected"),
+    [
+        ("#!/bin/sh", "bash"),
+        ("#! /bin/sh -e", "bash"),
+        ("#!/usr/bin/env bash\r", "bash"),
+        ("#!/usr/bin/env python3.11", "python"),
+        ("#!/usr/bin/pypy3-7.3", "python"),
+        ("#!/usr/bin/env -S uv run --script", "python"),
+        ("#!/usr/bin/env -i LC_ALL=C perl -w", "perl"),
+        ("#!/opt/node-v20/bin/node", "javascript"),
+        ("#!/usr/bin/env -S deno run", "typescript"),
+        ("#!Rscript", "r"),
+        ("#!/usr/bin/make -f", "make"),
+        ("#!/usr/bin/env", OTHER),
+        ("#!/usr/bin/env -S", OTHER),
+        ("#!", OTHER),
+        ("#!/", OTHER),
+        ("#!@PYTHON@", OTHER),
+        ("#!/usr/bin/unheard sh", OTHER),
+        ("# !/bin/sh", OTHER),
+        (" #!/bin/sh", OTHER),
+        ("#!" + "/" * 300 + "sh", OTHER),
+    ],
+)
+def test_a_script_without_an_ending_is_in_the_language_of_its_program(
+    first_line: str, expected: str
+) -> None:
+    assert language_of("bin/deploy", f"{first_line}\necho python perl") == expected
+    assert language_of("deploy.in", first_line) == expected
+
+
+def test_the_name_goes_before_the_first_line() -> None:
+    assert language_of("a.py", "#!/bin/sh") == "python"
+    assert language_of("Makefile", "#!/bin/sh") == "make"
+
+
+def test_every_program_runs_a_language_that_there_is() -> None:
+    assert set(language._RUN_BY) <= set(language.LANGUAGES)
+
+
+@given(st.text(max_size=20))
+def test_any_first_line_has_a_known_language(line: str) -> None:
+    assert known_language(language_of("deploy", f"#!{line}"))
 
 
 @pytest.mark.parametrize(

@@ -93,3 +93,14 @@ def test_the_version_tells_what_makes_other_chunks(monkeypatch):
     assert len(set(versions)) == 3
     monkeypatch.setattr(prose, "VERSION", "other")
     assert PROSE.version != versions[0] and CODE.version == versions[1]
+
+
+def test_a_script_without_an_ending_is_cut_along_its_syntax():
+    script = "#!/bin/sh\nset -e\n" + "".join(
+        f"{name}() {{\n" + "    echo one two three\n" * 4 + "}\n\n" for name in ("start", "stop")
+    )
+    cut = CODE.cut("bin/service", read(script))
+    assert cut.problem == ""
+    assert cut.document.language == "bash"
+    symbols = [symbol for entry in cut.document.entries for symbol in entry.chunk.symbols]
+    assert symbols == ["start", "stop"]

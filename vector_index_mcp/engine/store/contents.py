@@ -1,4 +1,4 @@
-"""Reads the rows of one generation, for publishing them to other machines or comparing them."""
+"""Reads the rows of one generation, for publishing them to other machines or counting them."""
 
 from collections.abc import Iterable
 
@@ -17,6 +17,13 @@ class Contents:
         self._reach = reach
         self._chunks = chunks
         self._dimension = dimension
+
+    async def languages(self) -> list[str]:
+        """Return the language of each file that has text."""
+        with self._reach.asked("reading"):
+            query = self._chunks.query().where("chunk_index = 0").select(["language"])
+            rows = await to_the_end(query.to_arrow())
+        return [str(language) for language in rows.column("language").to_pylist()]
 
     async def hashes(self) -> dict[str, list[str]]:
         """Return, by file, the chunk_hash of every chunk that has a vector."""

@@ -172,7 +172,7 @@ class Store:
 
     @property
     def contents(self) -> Contents:
-        """Reads all rows, for publishing them to other machines."""
+        """Reads all rows, for publishing them to other machines or counting them."""
         return Contents(self._reach, self._tables.chunks, self.dimension)
 
     async def _best(

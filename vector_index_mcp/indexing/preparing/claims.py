@@ -51,7 +51,7 @@ def _cover(text: str, claims: Sequence[Claim], max_chars: int) -> bool:
 
 def _are_of_file(key: str, text: Text, claims: Sequence[Claim]) -> bool:
     """Whether each chunk is numbered, named and hashed as this machine would."""
-    path, language = key.replace("/", os.sep), language_of(key)
+    path, language = key.replace("/", os.sep), language_of(key, text.text)
     for number, claim in enumerate(claims):
         expected = (
             number,

@@ -8,6 +8,7 @@ from vector_index_mcp.engine import chunk, fields, prose
 from vector_index_mcp.engine.types import Chunk, Document, Entry, StoredChunk
 from vector_index_mcp.files import secrets
 from vector_index_mcp.files.conversion import CONVERTED
+from vector_index_mcp.files.language import VERSION as LANGUAGE_VERSION
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import Text
 
@@ -35,8 +36,8 @@ class Recipe:
     def version(self) -> str:
         """Changes whenever the same text would become other chunks."""
         kind = f" {prose.VERSION}" if self.is_prose else ""
-        version = f"{chunk.VERSION} {fields.VERSION} {secrets.VERSION}{kind}"
-        return f"{version} chars={self.chunk_max_chars}"
+        cut = f"{chunk.VERSION} {fields.VERSION} {LANGUAGE_VERSION}"
+        return f"{cut} {secrets.VERSION}{kind} chars={self.chunk_max_chars}"
 
     def cut(self, key: str, text: Text, by_lines: str = "") -> Cut:
         """Cut a file's text into rows.
@@ -46,7 +47,7 @@ class Recipe:
             text: The file's text.
             by_lines: Why to cut it by its lines; empty to cut it along its syntax.
         """
-        language = language_of(key)
+        language = language_of(key, text.text)
         if self.is_prose:
             # Converted files are Markdown by now; without conversion they were skipped.
             language = "markdown" if language in CONVERTED else language
@@ -98,7 +99,7 @@ def _document(key: str, text: Text, entries: tuple[Entry, ...]) -> Document:
         original_path=_original(key),
         content_hash=text.content_hash,
         modified=text.stamp[1] / 1e9,
-        language=language_of(key),
+        language=language_of(key, text.text),
         entries=entries,
     )
 
