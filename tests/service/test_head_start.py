@@ -177,6 +177,14 @@ async def test_one_that_nobody_asks_ends_with_the_others(root):
     assert children() == []
 
 
+def test_one_that_ends_before_it_has_read_its_orders_is_left_alone(root, monkeypatch):
+    monkeypatch.setattr(head_start, "_COMMAND", [sys.executable, "-c", ""])
+    more_than_a_pipe_holds = "x" * 1_000_000
+    with pytest.raises(BrokenPipeError):
+        begun(root, more_than_a_pipe_holds)
+    assert children() == []
+
+
 def test_only_a_first_index_is_worth_it(root, monkeypatch):
     settings = Settings(lancedb_uri=".lancedb")
     begins = head_start_of(root, settings)

@@ -34,13 +34,17 @@ class HeadStart:
             chunk_max_chars: As in the recipe of the index.
 
         Raises:
-            OSError: If the system cannot start a process.
+            OSError: If the system cannot start a process, or it ends at once.
         """
         process = subprocess.Popen(_COMMAND, **children.APART)
-        self._process: subprocess.Popen[bytes] | None = process
         assert process.stdin is not None
-        process.stdin.write(pickle.dumps((folder, chunk_max_chars)))
-        process.stdin.flush()
+        try:
+            process.stdin.write(pickle.dumps((folder, chunk_max_chars)))
+            process.stdin.flush()
+        except OSError:
+            _end(process)
+            raise
+        self._process: subprocess.Popen[bytes] | None = process
         self._file_count: int | None = None
 
     @property
