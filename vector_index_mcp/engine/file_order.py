@@ -18,8 +18,13 @@ from vector_index_mcp.engine.chunk_order import ChunkEvidence
 from vector_index_mcp.engine.signals import Context, kind_of_file, names
 from vector_index_mcp.engine.types import Hit, StoredChunk
 
-NEXT_OF_FILE = 0.005
-"""A score is multiplied by this for each better chunk of the same file: other files come first."""
+NEXT_OF_FILE = 0.02
+FURTHER_OF_FILE = 0.5
+"""The second chunk of a file has 0.02 of the score of its first, and each further one half as much.
+
+So other files come first, except where the best file is far more likely than they are: then a
+second place of that file is worth more (benchmarks/README.md, "The place in the file").
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +122,14 @@ def in_order(found: Found, evidence: Mapping[str, FileEvidence]) -> list[Hit]:
     for hit in _chunks_in_order(found):
         key = hit.chunk.key
         likely = math.exp(logits[key] - highest)
-        ordered.append(replace(hit, score=likely * NEXT_OF_FILE ** better[key]))
+        ordered.append(replace(hit, score=likely * _share_of_next(better[key])))
         better[key] += 1
     return sorted(ordered, key=lambda hit: (-hit.score, hit.chunk.key, hit.chunk.chunk_index))
+
+
+def _share_of_next(better: int) -> float:
+    """Return the share of a file's score that a chunk has after so many better ones."""
+    return NEXT_OF_FILE * FURTHER_OF_FILE ** (better - 1) if better else 1.0
 
 
 def _chunks_in_order(found: Found) -> list[Hit]:

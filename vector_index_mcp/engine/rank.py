@@ -88,13 +88,15 @@ def best(
 def speaking_for(hits: Iterable[Hit], found: Found) -> list[StoredChunk]:
     """Return, for each hit, the chunk that shows how likely it is right.
 
-    For the first hit of a file, that is the chunk with the best score, even where another place of
-    the file is shown: the file is as likely the right one. Other hits speak for themselves.
+    For a question, that is the chunk of its file with the best score, whichever place of the file
+    is shown: the file is as likely the right one. For a symbol, each hit speaks for itself.
     """
+    if not found.context.query.is_question:
+        return [hit.chunk for hit in hits]
     best_of: dict[str, StoredChunk] = {}
     for each in found.hits:
         best_of.setdefault(each.chunk.key, each.chunk)
-    return [best_of.pop(hit.chunk.key, hit.chunk) for hit in hits]
+    return [best_of[hit.chunk.key] for hit in hits]
 
 
 def followed_by(first: Iterable[Hit], others: Iterable[Hit]) -> list[Hit]:

@@ -88,6 +88,15 @@ def test_the_best_place_of_each_of_ten_files_comes_before_a_second_one():
     assert hits[0].chunk.chunk_index == 1
 
 
+def test_two_places_of_a_file_that_stands_out_come_before_files_that_match_less():
+    less = {
+        stored(f"{name}.py", 0, text="users differences", total_chunks=9): 7.0 - number / 10
+        for number, name in enumerate("abcdefgh")
+    }
+    found = [hit.chunk for hit in rank(WHERE, candidates(SUBJECT | less), [])]
+    assert [chunk.key for chunk in found[:3]] == ["view/changes.py", "view/changes.py", "a.py"]
+
+
 def test_scores_begin_at_one_and_fall():
     hits = rank(WHERE, candidates(HUB | SUBJECT), [])
     scores = [hit.score for hit in hits]

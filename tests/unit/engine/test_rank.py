@@ -112,6 +112,16 @@ def test_vectors_of_others_change_nothing_of_how_likely_a_chunk_without_one_is()
     assert beside.why.meaning is None
 
 
+def test_a_second_place_of_a_file_is_as_likely_in_the_right_file_as_the_first():
+    plain, weak = (stored("a.py", place, text=text) for place, text in enumerate(("sparrow", "")))
+    lexical = candidates({plain: 9.0, weak: 0.1})
+    first, second = best(QUESTION, lexical, [], 5)
+    assert (first.chunk, second.chunk) == (plain, weak)
+    assert first.likelihood == second.likelihood
+    first, second = best(Query("Sparrow"), lexical, [], 5)
+    assert first.likelihood > second.likelihood
+
+
 @pytest.mark.parametrize("score", [0.5, 0.0, -0.5])
 def test_equally_near_chunks_are_all_as_good_as_the_best(score):
     assert fused({}, {"a": score, "b": score}) == {"a": 1.0, "b": 1.0}
