@@ -16,6 +16,7 @@ from vector_index_mcp.errors import Problem, SettingsError, StoreError, counted
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
+from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.state import State
 from vector_index_mcp.indexing.vectors_given import share_vectors
 from vector_index_mcp.indexing.verify import Report
@@ -42,9 +43,19 @@ async def index(project: Path, settings: Settings, began: float, *, force: bool)
             indexing = await codebase.index.trigger(force_reindex=force)
             await following.follow_text(bar, indexing)
             await following.follow_vectors(bar, codebase.index)
+        if not force:
+            _count_opening_in(indexing, codebase)
         current = await wire.index_status(codebase)
     report, seconds = wire.run_report(indexing), time.monotonic() - began
     return output.of_index(report, current, seconds, is_followed=False)
+
+
+def _count_opening_in(run: Run, codebase: Codebase) -> None:
+    """Count in what was indexed as the index was opened, if that had ended before the request."""
+    indexer = codebase.index.indexer
+    opening = None if indexer is None else indexer.runs.first
+    if opening is not None and opening is not run:
+        run.continue_from(opening)
 
 
 async def search(project: Path, settings: Settings, wanted: Search) -> int:

@@ -81,6 +81,12 @@ class Run:
         self.finished.set()
         self._signal()
 
+    def continue_from(self, earlier: "Run") -> None:
+        """Count in what an earlier run has done, for a caller to whom both are one."""
+        failed = max(self.outcome.failed, earlier.outcome.failed)  # what failed was tried again
+        self.outcome.add(earlier.outcome)
+        self.outcome.failed = failed
+
     @property
     def elapsed(self) -> float:
         """Seconds since the run began; for a finished run, how long it took."""

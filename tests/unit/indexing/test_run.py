@@ -26,3 +26,11 @@ def test_a_run_ends_when_it_is_finished():
     assert run.ended is None
     run.finish()
     assert run.ended >= run.started
+
+
+def test_two_runs_that_were_one_for_their_caller_are_counted_together():
+    opening, request = Run(Kind.START, 1), Run(Kind.REQUEST, 2)
+    opening.advance(3, Outcome(read=3, indexed=1, skipped=1, failed=1))
+    request.advance(2, Outcome(read=2, indexed=1, failed=1))  # what had failed fails again
+    request.continue_from(opening)
+    assert request.outcome == Outcome(read=5, indexed=2, skipped=1, failed=1)
