@@ -3,6 +3,7 @@
 Right hits come from the labelled questions; wrong ones from the same, and from questions that
 nothing answers: some written for the package, others asked of other packages. Each package is
 judged by weights that were fitted without it; those that are printed are fitted on all of them.
+What is judged is what is shown: the likelihoods in agreement with the order of the hits.
 
     python benchmarks/likelihood.py --folder DIR [--only flask,httpx] [--keep]
 
@@ -24,12 +25,18 @@ from left_out import map_without
 from packages import CORPORA, Corpus
 from quality import arguments_of, candidates, opened
 
-from vector_index_mcp.engine.likelihood import Evidence, cosines_of, evidence_of
+from vector_index_mcp.engine.likelihood import (
+    JUDGED_TOGETHER,
+    Evidence,
+    cosines_of,
+    evidence_of,
+    falling,
+)
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import found_for, rank, speaking_for
 from vector_index_mcp.engine.types import Candidate
 
-HITS = 5
+HITS = 5  # are judged, and fitted to
 FOREIGN_QUESTIONS = 40  # of other packages, asked of each
 STEPS = 60
 STRENGTH = 1.0  # of the pull towards 0 (L2)
@@ -55,7 +62,7 @@ def shown(
 ) -> list[Shown]:
     """The first hits for one question."""
     found, cosines = found_for(query, lexical, semantic), cosines_of(semantic)
-    hits = rank(query, lexical, semantic)[:HITS]
+    hits = rank(query, lexical, semantic)[:JUDGED_TOGETHER]
     return [
         Shown(
             package,
@@ -104,23 +111,28 @@ def judged(hits: list[Shown]) -> dict[str, Any]:
     evidence = np.array([(1.0, *hit.evidence) for hit in hits])
     is_right = np.array([hit.is_right for hit in hits], float)
     packages, places = (np.array([getattr(h, n) for h in hits]) for n in ("package", "place"))
+    first, judged = places == 0, places < HITS
     likely = np.zeros(len(hits))
     for package in set(packages.tolist()):
         others = packages != package
-        weights = fitted(evidence[others], is_right[others])
+        weights = fitted(evidence[others & judged], is_right[others & judged])
         likely[~others] = 1 / (1 + np.exp(-evidence[~others] @ weights))
-    first = places == 0
+    by_query = np.split(likely, np.flatnonzero(first)[1:])
+    likely = np.concatenate([falling(each.tolist()) for each in by_query])
     table = []
     for low in BINS:
-        chosen = (likely >= low) & (likely < low + 0.2)
+        chosen = judged & (likely >= low) & (likely < low + 0.2)
         if chosen.any():
             means = likely[chosen].mean(), is_right[chosen].mean()
             table.append([f"{low:.1f}", *(round(float(m), 2) for m in means), int(chosen.sum())])
     return {
-        "hits": len(hits),
+        "hits": int(judged.sum()),
         "AUC of first hits": round(auc(likely[first], is_right[first]), 3),
+        "AUC of hits": round(auc(likely[judged], is_right[judged]), 3),
         "told and true": table,
-        "weights": [round(float(weight), 2) for weight in fitted(evidence, is_right)],
+        "weights": [
+            round(float(weight), 2) for weight in fitted(evidence[judged], is_right[judged])
+        ],
     }
 
 
@@ -138,7 +150,8 @@ def main() -> int:
     found = {way: judged(hits) for way, hits in anyio.run(measure, corpora, folder).items()}
     fields = ("base", *Evidence.__slots__)
     for way, values in found.items():
-        print(f"\n{way}: {values['hits']} hits, AUC of the first {values['AUC of first hits']}")
+        print(f"\n{way}: {values['hits']} hits, AUC {values['AUC of hits']}")
+        print(f"of first hits {values['AUC of first hits']}")
         print("| from | told | true | hits |\n|---|---|---|---|")
         for row in values["told and true"]:
             print(f"| {' | '.join(map(str, row))} |")

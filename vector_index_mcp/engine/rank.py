@@ -9,9 +9,11 @@ from vector_index_mcp.engine.file_order import Found, in_order
 from vector_index_mcp.engine.likelihood import (
     BY_MEANING,
     BY_WORDS,
+    JUDGED_TOGETHER,
     contributions,
     cosines_of,
     evidence_of,
+    in_agreement,
     likelihood,
 )
 from vector_index_mcp.engine.query import Query
@@ -70,19 +72,27 @@ def best(
     by_file: dict[str, list[StoredChunk]] = {}
     for hit in hits:
         by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
-    cosines, likely = cosines_of(semantic), 1.0
+    judged = _judged(hits[: max(limit, JUDGED_TOGETHER)], found, semantic)
     shown = []
-    for hit, chunk in zip(hits[:limit], speaking_for(hits[:limit], found), strict=True):
-        alone = found.alone[chunk.document_id]
-        evidence = evidence_of(found.context, chunk, alone, cosines)
-        is_by_meaning = semantic and chunk.has_vector
-        parts = contributions(evidence, BY_MEANING if is_by_meaning else BY_WORDS)
-        likely = min(likely, likelihood(parts))  # never higher than that of a better hit
+    for hit, parts in zip(hits[:limit], judged, strict=False):
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
         because = why(found, hit.chunk, files.get(hit.chunk.key), parts)
         also = tuple(others[:MOST_OTHERS])
-        shown.append(replace(hit, likelihood=likely, also=also, why=because))
+        shown.append(replace(hit, likelihood=likelihood(parts), also=also, why=because))
     return shown
+
+
+def _judged(
+    hits: Sequence[Hit], found: Found, semantic: Sequence[Candidate]
+) -> list[dict[str, float]]:
+    """Return what makes each hit likely to be right, in logits."""
+    cosines = cosines_of(semantic)
+    judged = []
+    for chunk in speaking_for(hits, found):
+        evidence = evidence_of(found.context, chunk, found.alone[chunk.document_id], cosines)
+        is_by_meaning = semantic and chunk.has_vector
+        judged.append(contributions(evidence, BY_MEANING if is_by_meaning else BY_WORDS))
+    return in_agreement(judged)
 
 
 def speaking_for(hits: Iterable[Hit], found: Found) -> list[StoredChunk]:

@@ -42,10 +42,12 @@ def test_what_speaks_for_a_chunk_adds_up_to_the_order_in_its_file():
 
 @pytest.mark.parametrize("near", [NEAR, {}], ids=["by meaning", "by words"])
 def test_what_a_score_comes_from_adds_up_to_it(near):
-    lowest = 1.0
-    for hit in found(WHERE, TEXTS, near):
-        lowest = min(lowest, 1 / (1 + math.exp(-math.fsum(hit.why.likelihood.values()))))
-        assert hit.likelihood == pytest.approx(lowest)
+    hits = found(WHERE, TEXTS, near)
+    for hit in hits:
+        total = math.fsum(hit.why.likelihood.values())
+        assert hit.likelihood == pytest.approx(1 / (1 + math.exp(-total)))
+    likely = [round(hit.likelihood, 9) for hit in hits]
+    assert likely == sorted(likely, reverse=True)
 
 
 def test_a_chunk_tells_what_raised_and_lowered_it():
