@@ -1,7 +1,5 @@
 """Finds the language of a file by its name, or by the program that its first line names. Pure."""
 
-import re
-
 VERSION = "languages-2"
 """Changes whenever the same file would get another language."""
 
@@ -145,8 +143,6 @@ _RUN_BY = {
 _PROGRAMS = {program: name for name, all_of in _RUN_BY.items() for program in all_of.split()}
 _LONGEST_FIRST_LINE = 256
 """Characters; Linux reads no more of it (`BINPRM_BUF_SIZE`)."""
-_IS_OPTION = re.compile(r"-|\w+=").match
-_VERSION_AT_END = re.compile(r"[-.\d]+$")
 _DIALECTS = {"typescript": ("tsx",)}
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "text"})
 OTHER = "other"
@@ -174,9 +170,14 @@ def _by_name(path: str) -> str:
 
 def _by_program(text: str) -> str:
     words = text[2:_LONGEST_FIRST_LINE].split("\n", 1)[0].split()
-    programs = (word.rpartition("/")[2].lower() for word in words if not _IS_OPTION(word))
+    programs = (word.rpartition("/")[2].lower() for word in words if not _is_of_env(word))
     program = next((program for program in programs if program != "env"), "")
-    return _PROGRAMS.get(_VERSION_AT_END.sub("", program), OTHER)
+    return _PROGRAMS.get(program.rstrip("-.0123456789"), OTHER)  # without its version
+
+
+def _is_of_env(word: str) -> bool:
+    """Return whether a word is an option of `env`, or a variable."""
+    return word.startswith("-") or "=" in word
 
 
 def known_language(name: str) -> str | None:
