@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+import threading
 
 import pytest
 from stores import files_of, git, opened, settings_of_ann, writer_of, wrote
@@ -272,6 +273,27 @@ def test_it_is_up_to_date_when_it_has_stopped(writer, store):
     assert staging.is_busy
     staging.stop()
     assert not staging.is_busy
+    assert status(store) == []
+
+
+def test_a_commit_during_the_last_update_but_one_is_not_left_out(writer, store, monkeypatch):
+    staging = Staging(writer.disk, writer.repository)
+    refresh, is_first = staging.refresh, [True]
+    stopping = threading.Thread(target=staging.stop)
+
+    def refresh_and_stop():
+        refresh()
+        if is_first:
+            is_first.pop()
+            wrote(writer, {C: "new"})
+            stopping.start()
+            assert staging._stopping.wait(PATIENCE_SECONDS)
+
+    monkeypatch.setattr(staging, "refresh", refresh_and_stop)
+    staging.start()
+    staging.look()
+    staging._thread.join(PATIENCE_SECONDS)
+    stopping.join(PATIENCE_SECONDS)
     assert status(store) == []
 
 

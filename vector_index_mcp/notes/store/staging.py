@@ -88,7 +88,7 @@ class Staging:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             else:
                 pause = _FIRST_PAUSE_SECONDS
-            if is_last or self._stopping.is_set():
+            if is_last:  # else a commit may have come while this one was handled
                 return
 
     def refresh(self) -> None:
