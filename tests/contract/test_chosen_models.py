@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 worker_embedder = partial(
     WorkerEmbedder, start_worker=children.start, remedy_of=lambda problem: f"remedy of {problem}"
 )
-NEAR = 5e-3  # some processors compute in bfloat16
+NEAR = 1e-2  # some processors compute in bfloat16: 0.0075 seen
 
 
 @pytest.mark.parametrize("name", ["bert", "modernbert", "qwen3", "router"])
