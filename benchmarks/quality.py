@@ -7,8 +7,8 @@ is for tuning; only the other half is reported.
     python benchmarks/quality.py --folder DIR [--half tune] [--semble PYTHON] [--keep]
 
 DIR keeps the fetched packages, their indexes and the embeddings between runs; the first run embeds
-everything, which takes some ten minutes. PYTHON is that of an environment with semble 0.7.0 and
-model2vec[distill] for the comparison.
+everything, which takes some ten minutes. PYTHON is that of an environment with semble 0.7.0,
+model2vec[distill] and scikit-learn for the comparison.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Run by quality.py in an environment with semble 0.7.0 and model2vec[distill].
+"""Run by quality.py in an environment with semble 0.7.0, model2vec[distill] and scikit-learn.
 
 semble's own model is only to be had from a hub; it gets a static model distilled from
 all-MiniLM-L6-v2 with model2vec instead, kept in the folder that is the only argument. Reads jobs
