@@ -41,6 +41,11 @@ FAULTS = [
     (RuntimeError("Too many open files (os error 24)"), StorageError, "ulimit -n"),
     (RuntimeError("lance error: File too large (os error 27)"), StorageError, "ulimit -f"),
     (RuntimeError("Disk quota exceeded (os error 122)"), StorageError, "free some space"),
+    (
+        RuntimeError("Failed to create temp dir: No such file (os error 2) at path /gone/.tmp1"),
+        StorageError,
+        "TMPDIR",
+    ),
     (ValueError("Table 'chunks' was not found"), DamagedIndexError, REBUILD),
     (
         RuntimeError("lance error: Not found: index/chunks.lance/data/1.lance"),
