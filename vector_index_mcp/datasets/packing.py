@@ -34,6 +34,7 @@ _SAFE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\- ]*(?:/[A-Za-z0-9_][A-Za-z0-
 _LONGEST_PATH = 400
 _PART_SECONDS = 3_600  # an older temporary folder was left by a killed process
 _CODEC = "zstd"
+_DAMAGE = (tarfile.TarError, pa.ArrowException, ValueError, EOFError, RecursionError)
 
 
 def pack(folder: Path, target: Path) -> int:
@@ -125,7 +126,16 @@ def _unpack(file: Path, folder: Path) -> None:
                     if count >= _MOST_FILES:
                         raise BadDatasetError(f"it holds more than {_MOST_FILES:,} files")
                     _take(archive, member, folder)
-    except (tarfile.TarError, pa.ArrowException, ValueError, EOFError, RecursionError) as error:
+    except (
+        tarfile.TarError,
+        pa.ArrowException,
+        ValueError,
+        EOFError,
+        RecursionError,
+        OSError,
+    ) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the system; a damaged stream has no number
         raise BadDatasetError(
             f"{file.name} is not a packed dataset, or is damaged ({error})"
         ) from error

@@ -144,6 +144,14 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path, root):
     refused(sent(tmp_path, ("manifest.json", MANIFEST), ("manifest.json", b"{}")), root)
 
 
+@pytest.mark.parametrize("data", [b"", b"<!doctype html><title>404</title>", None])
+def test_a_download_that_is_none_or_half_of_one_is_called_damaged(folder, root, tmp_path, data):
+    file = tmp_path / "a.tar.zst"
+    packing.pack(folder, file)
+    file.write_bytes(file.read_bytes()[:-20] if data is None else data)
+    assert "is not a packed dataset, or is damaged" in refused(file, root)
+
+
 def test_what_has_no_manifest_is_no_dataset(tmp_path, root):
     assert "manifest" in refused(sent(tmp_path, ("a.txt", b"x")), root)
 
