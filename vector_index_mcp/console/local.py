@@ -41,21 +41,20 @@ async def index(project: Path, settings: Settings, began: float, *, force: bool)
         with progress.shown() as bar:
             await following.follow_fetch(bar, codebase.index)
             indexing = await codebase.index.trigger(force_reindex=force)
+            opening = _run_before(codebase)
             await following.follow_text(bar, indexing)
             await following.follow_vectors(bar, codebase.index)
-        if not force:
-            _count_opening_in(indexing, codebase)
+        if opening is not None and not force:
+            indexing.continue_from(opening)
         current = await wire.index_status(codebase)
     report, seconds = wire.run_report(indexing), time.monotonic() - began
     return output.of_index(report, current, seconds, is_followed=False)
 
 
-def _count_opening_in(run: Run, codebase: Codebase) -> None:
-    """Count in what was indexed as the index was opened, if that had ended before the request."""
+def _run_before(codebase: Codebase) -> Run | None:
+    """The run that had ended before a request began; None if the request has joined it."""
     indexer = codebase.index.indexer
-    opening = None if indexer is None else indexer.runs.first
-    if opening is not None and opening is not run:
-        run.continue_from(opening)
+    return None if indexer is None else indexer.runs.last
 
 
 async def search(project: Path, settings: Settings, wanted: Search) -> int:

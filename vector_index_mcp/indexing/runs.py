@@ -19,8 +19,6 @@ class Runs:
         """
         self.current: Run | None = None
         self.last: Run | None = None
-        self.first: Run | None = None
-        """The run that began when the index was opened."""
         self.is_walk_due = False
         """Whether the folders are to be walked for the current run."""
         self._state = state
@@ -56,7 +54,6 @@ class Runs:
     def _begin(self, run: Run) -> Run:
         run.begin()
         self.current = run
-        self.first = self.first or run
         self.is_walk_due = True
         if self._state.current is not State.SCANNING:
             self._state.enter(State.SCANNING)
