@@ -111,27 +111,27 @@ def judged(hits: list[Shown]) -> dict[str, Any]:
     evidence = np.array([(1.0, *hit.evidence) for hit in hits])
     is_right = np.array([hit.is_right for hit in hits], float)
     packages, places = (np.array([getattr(h, n) for h in hits]) for n in ("package", "place"))
-    first, judged = places == 0, places < HITS
+    is_first, is_judged = places == 0, places < HITS
     likely = np.zeros(len(hits))
     for package in set(packages.tolist()):
         others = packages != package
-        weights = fitted(evidence[others & judged], is_right[others & judged])
+        weights = fitted(evidence[others & is_judged], is_right[others & is_judged])
         likely[~others] = 1 / (1 + np.exp(-evidence[~others] @ weights))
-    by_query = np.split(likely, np.flatnonzero(first)[1:])
+    by_query = np.split(likely, np.flatnonzero(is_first)[1:])
     likely = np.concatenate([falling(each.tolist()) for each in by_query])
     table = []
     for low in BINS:
-        chosen = judged & (likely >= low) & (likely < low + 0.2)
+        chosen = is_judged & (likely >= low) & (likely < low + 0.2)
         if chosen.any():
             means = likely[chosen].mean(), is_right[chosen].mean()
             table.append([f"{low:.1f}", *(round(float(m), 2) for m in means), int(chosen.sum())])
     return {
-        "hits": int(judged.sum()),
-        "AUC of first hits": round(auc(likely[first], is_right[first]), 3),
-        "AUC of hits": round(auc(likely[judged], is_right[judged]), 3),
+        "hits": int(is_judged.sum()),
+        "AUC of first hits": round(auc(likely[is_first], is_right[is_first]), 3),
+        "AUC of hits": round(auc(likely[is_judged], is_right[is_judged]), 3),
         "told and true": table,
         "weights": [
-            round(float(weight), 2) for weight in fitted(evidence[judged], is_right[judged])
+            round(float(weight), 2) for weight in fitted(evidence[is_judged], is_right[is_judged])
         ],
     }
 

@@ -126,14 +126,7 @@ def _unpack(file: Path, folder: Path) -> None:
                     if count >= _MOST_FILES:
                         raise BadDatasetError(f"it holds more than {_MOST_FILES:,} files")
                     _take(archive, member, folder)
-    except (
-        tarfile.TarError,
-        pa.ArrowException,
-        ValueError,
-        EOFError,
-        RecursionError,
-        OSError,
-    ) as error:
+    except (*_DAMAGE, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the system; a damaged stream has no number
         raise BadDatasetError(

@@ -23,7 +23,7 @@ FURTHER_OF_FILE = 0.5
 """The second chunk of a file has 0.02 of the score of its first, and each further one half as much.
 
 So other files come first, except where the best file is far more likely than they are: then a
-second place of that file is worth more (benchmarks/README.md, "The place in the file").
+second place of that file is worth more (benchmarks/README.md, "A second place of the best file").
 """
 
 

@@ -1,4 +1,4 @@
-"""Reads the rows of one generation, for publishing them to other machines or counting them."""
+"""Reads the rows of one generation, to publish them to other machines, compare or count them."""
 
 from collections.abc import Iterable
 
