@@ -1,15 +1,20 @@
 """Packs a dataset into one file that can be sent, and unpacks such a file.
 
 A file from somebody else is foreign input: only plain files inside the new folder are unpacked, and
-no size in a header is trusted. Packing the same dataset again gives the same bytes.
+no size in a header is trusted. The last file packed, `SHA256SUMS`, has the checksums of the others
+as `sha256sum` prints them; it is compared and not kept. Packing the same dataset again gives the
+same bytes.
 """
 
+import hashlib
+import io
 import os
 import re
+import shlex
 import shutil
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -20,6 +25,7 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART
 
 ENDING = ".tar.zst"
+_SUMS = "SHA256SUMS"
 # Vectors hardly compress, and texts about four times: a file that grows more when it is unpacked
 # was made to fill the disk.
 _USUAL_BYTES, _MOST_TIMES = 1_000_000_000, 50
@@ -44,7 +50,7 @@ def pack(folder: Path, target: Path) -> int:
         BadDatasetError: If a file's name could not be unpacked again.
         OSError: If a file cannot be read or written.
     """
-    paths = sorted(_files(folder, ""))
+    paths = sorted(path for path in _files(folder, "") if path != _SUMS)
     for path in paths:
         if not _is_safe(path):
             raise BadDatasetError(
@@ -56,9 +62,14 @@ def pack(folder: Path, target: Path) -> int:
             pa.CompressedOutputStream(str(part), _CODEC) as stream,
             tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive,
         ):
+            sums = {}
             for path in paths:
                 with (folder / path).open("rb") as file:
-                    archive.addfile(_member(path, os.fstat(file.fileno()).st_size), file)
+                    read = _Summed(file)
+                    archive.addfile(_member(path, os.fstat(file.fileno()).st_size), read)
+                sums[path] = read.sum
+            listed = _listed(sums)
+            archive.addfile(_member(_SUMS, len(listed)), io.BytesIO(listed))
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
@@ -70,6 +81,11 @@ def _member(path: str, size: int) -> tarfile.TarInfo:
     member = tarfile.TarInfo(path)
     member.size, member.mode = size, 0o644
     return member
+
+
+def _listed(sums: Mapping[str, str]) -> bytes:
+    """Return the contents of the file of checksums. Pure."""
+    return "".join(f"{sums[path]}  {path}\n" for path in sorted(sums)).encode()
 
 
 def _files(folder: Path, above: str) -> Iterator[str]:
@@ -110,7 +126,10 @@ def add(file: Path, root: Path) -> Path:
         try:
             part.rename(folder)
         except OSError as error:
-            raise BadDatasetError(f"Dataset '{found.id}' already exists") from error
+            raise BadDatasetError(
+                f"Dataset '{found.id}' already exists; to replace it, delete it first: "
+                f"vector-index-mcp datasets delete {found.id} --output {shlex.quote(str(root))}"
+            ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return folder
@@ -119,13 +138,18 @@ def add(file: Path, root: Path) -> Path:
 def _unpack(file: Path, folder: Path) -> None:
     try:
         most = max(_USUAL_BYTES, _MOST_TIMES * file.stat().st_size)
+        sums = {}
         with pa.CompressedInputStream(str(file), _CODEC) as stream:
             bounded: Any = _Bounded(stream, most)
             with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Member) as archive:
                 for count, member in enumerate(archive):
                     if count >= _MOST_FILES:
                         raise BadDatasetError(f"it holds more than {_MOST_FILES:,} files")
-                    _take(archive, member, folder)
+                    if not member.isdir():
+                        sums[member.name] = _taken(archive, member, folder)
+        # A file that an older version packed, or somebody by hand, has none.
+        if sums.pop(_SUMS, None) is not None:
+            _compare(sums, folder / _SUMS)
     except (*_DAMAGE, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the system; a damaged stream has no number
@@ -134,9 +158,8 @@ def _unpack(file: Path, folder: Path) -> None:
         ) from error
 
 
-def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    if member.isdir():
-        return
+def _taken(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> str:
+    """Unpack a file; return its checksum."""
     # A sparse file is refused: its header may name any size, however little was sent.
     is_plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
     if not is_plain or not _is_safe(member.name):
@@ -146,8 +169,17 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> No
     if source is None:
         raise BadDatasetError(f"{member.name!r} cannot be read")
     place.parent.mkdir(parents=True, exist_ok=True)
+    read = _Summed(source)
     with place.open("xb") as target:
-        shutil.copyfileobj(source, target, _AT_ONCE_BYTES)
+        shutil.copyfileobj(read, target, _AT_ONCE_BYTES)
+    return read.sum
+
+
+def _compare(sums: Mapping[str, str], listed: Path) -> None:
+    """Compare checksums with those of the file `listed`, and remove that."""
+    if listed.read_bytes() != _listed(sums):
+        raise ValueError("its files do not have the checksums that were packed with them")
+    listed.unlink()
 
 
 def _is_safe(path: str) -> bool:
@@ -165,6 +197,25 @@ class _Member(tarfile.TarInfo):
         if found.type in _HEADERS and found.size > _LARGEST_HEADER_BYTES:
             raise ValueError("one of its headers is too large")
         return found
+
+
+class _Summed:
+    """A file whose checksum is computed while it is read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._sum = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        """Read at most `size` bytes."""
+        data = self._file.read(size)
+        self._sum.update(data)
+        return data
+
+    @property
+    def sum(self) -> str:
+        """The SHA-256 of what was read so far, in hexadecimal digits."""
+        return self._sum.hexdigest()
 
 
 class _Bounded:
