@@ -5,6 +5,7 @@ import os
 import shutil
 
 import lancedb
+import numpy as np
 import pytest
 from documents import document
 
@@ -31,6 +32,19 @@ async def uri(tmp_path):
 async def test_our_own_tables_are_examined(uri):
     places.check(uri)
     assert await examine(str(uri), None) == 1
+
+
+@pytest.mark.parametrize("number", [3e38, float("inf"), 0.0])
+async def test_a_vector_that_is_no_direction_is_refused_without_a_word_of_numpy(uri, number):
+    index = await Index.open(str(uri))
+    await index.store.set_dimension(4)
+    text = document("a.py", "apple")
+    await index.store.replace(
+        [text], 2, {text.entries[0].chunk_hash: np.full(4, number, dtype="<f4")}
+    )
+    index.close()
+    with pytest.raises(DamagedIndexError, match="its length is not 1"):
+        await examine(str(uri), 4)
 
 
 async def test_a_table_whose_files_lie_elsewhere_is_not_read(uri, tmp_path):
