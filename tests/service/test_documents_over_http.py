@@ -265,6 +265,26 @@ async def test_other_protocols_end_the_connection(client, data):
     assert (await client.get("/health")).status_code == 200
 
 
+@pytest.mark.parametrize("header", ["content-length: 5\r\n", ""])
+@pytest.mark.parametrize("path", ["/search", "/status", "/nowhere"])
+async def test_a_body_that_is_no_http_is_refused_once_and_is_no_error_of_ours(
+    client, caplog, header, path
+):
+    port = client.base_url.port
+    head = request("POST", path, port, content_type="application/json", transfer_encoding="chunked")
+    start = head.removesuffix(b"\r\n") + header.encode() + b"\r\n"
+    for parts in (
+        [start + b"zz\r\nx"],
+        [start + b"2\r\n{}\r\n0\r\nzz\r\n\r\n"],
+        [start, b"zz\r\nx"],
+    ):
+        answer = await spoken(port, *parts)
+        assert answer.count(b"HTTP/1.1") == 1
+        assert answer.split(b" ")[1] in {b"400", b"404", b"405"}
+    assert (await client.get("/health")).status_code == 200
+    assert [record for record in caplog.records if record.exc_info] == []
+
+
 async def test_a_client_may_leave_at_any_point(client):
     port = client.base_url.port
     whole = request(

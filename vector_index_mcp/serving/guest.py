@@ -110,6 +110,21 @@ class _InTime(H11Protocol):
         self._stop_losing_patience()
         super().resume_writing()
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP.
+
+        The application may have been given the request already, since its body came too late to
+        be looked at. It then learns that the client is gone, and its answer is dropped: h11 would
+        raise errors for a second one.
+        """
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def _stop_losing_patience(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
