@@ -467,6 +467,15 @@ def test_what_somebody_has_under_way_is_found(kept, name):
     assert "under way" in words
 
 
+def test_a_rebase_that_waits_for_somebody_is_named_since_git_refuses_to_switch(kept):
+    git(
+        kept.home, "-c", "sequence.editor=sed -i s/^pick/edit/", "rebase", "--interactive", "--root"
+    )
+    assert not (kept.home / ".git/HEAD").read_text().startswith("ref:")
+    with pytest.raises(Refusal, match="a merge or a rebase is under way"):
+        kept.store.repository.branch()
+
+
 @pytest.mark.parametrize("path", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
 def test_a_lock_that_was_left_is_found_and_one_in_use_is_not(kept, path):
     kept.put(f".git/{path}", "")

@@ -197,6 +197,10 @@ class Repository:
         Raises:
             Refusal: If one is under way, or no branch is checked out.
         """
+        self._check_nothing_is_under_way()
+        self.branch()
+
+    def _check_nothing_is_under_way(self) -> None:
         for name in _UNDER_WAY:
             if self._disk.status(f"{GIT}/{name}") is not None:
                 raise Refusal(
@@ -204,7 +208,6 @@ class Repository:
                     f"a merge or a rebase is under way in {self._disk.root} ({name}); finish or "
                     "abort it with git, then try again; nothing was changed",
                 )
-        self.branch()
 
     @property
     def lack(self) -> str:
@@ -227,10 +230,11 @@ class Repository:
         """Return the branch that is checked out, as `refs/heads/…`.
 
         Raises:
-            Refusal: If no branch is checked out.
+            Refusal: If no branch is checked out; during a rebase, none is.
         """
         found = _HEAD.fullmatch((self._disk.read(f"{GIT}/HEAD") or b"").decode("utf-8", "replace"))
         if found is None or ".." in found[1] or found[1].endswith((".lock", "/")):
+            self._check_nothing_is_under_way()  # git refuses to switch before that is ended
             raise Refusal(
                 Code.GIT_ERROR,
                 f"no branch is checked out in {self._disk.root}; run `git switch main` there; "
