@@ -235,6 +235,7 @@ READS_ENVIRONMENT = {
     "sharing/place.py",  # what of it shapes how a model is found and computed
     "clients/places.py",  # where each client keeps its configuration
     "engine/store/lean_lancedb.py",  # what lance reads when it is imported
+    "doctor/places.py",  # TMPDIR, to tell that another folder is used
 }
 HEAVY = ["lancedb", "lance", "pyarrow", "torch", "sentence_transformers", "transformers"]
 # What a client starts once per session.

@@ -201,6 +201,20 @@ def test_index_tells_how_long_it_took_with_the_vectors(place):
     assert took / 2 < float(told[1]) < took  # the rest is Python's own start
 
 
+@posix_only
+def test_a_folder_for_temporary_files_that_is_gone_is_replaced_and_told_by_the_doctor(place):
+    gone = environment(place.folder, **NO_MODEL, TMPDIR=str(place.folder / "gone"))
+
+    def said(*words):
+        """What a process of its own prints: the folder is looked for as it starts."""
+        return " ".join(started(*words, cwd=place.folder, variables=gone).stdout.split())
+
+    assert "3 files seen; 3 indexed" in said("index", "project")
+    assert "load.py" in said("search", "project", "parse_config")
+    told = said("doctor", "project")
+    assert f"TMPDIR is {place.folder}/gone, which cannot be written" in told
+
+
 def test_index_without_a_terminal_shows_its_progress_in_plain_lines(indexed):
     lines = indexed.first.stderr.splitlines()
     assert "indexing files: 3 of 3" in lines

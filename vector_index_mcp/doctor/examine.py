@@ -49,6 +49,7 @@ CHECKS: Checks = (
     ("index folder", places.index_folder, _SECONDS),
     ("cache folder", places.cache_folder, _SECONDS),
     ("state folder", places.state_folder, _SECONDS),
+    ("temporary files", places.temporary_files, _SECONDS),
     ("runtime folder", places.runtime_folder, _SECONDS),
     ("service", index.service, _SECONDS),
     ("index", index.index, _LONG_SECONDS),

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +66,19 @@ def cache_folder(case: Case) -> Finding:
 def state_folder(case: Case) -> Finding:
     """Check whether the locks and records of indexes can be written."""
     return _writable(case.state_folder, "XDG_STATE_HOME")
+
+
+def temporary_files(_: Case) -> Finding:
+    """Check whether there is a folder for temporary files."""
+    named = os.environ.get("TMPDIR", "")
+    remedy = "set TMPDIR to a folder that exists and that you can write"
+    try:
+        used = Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return failed("no folder for temporary files can be written", remedy)
+    if named and Path(named).resolve() != used.resolve():
+        return warning(f"TMPDIR is {named}, which cannot be written; {used} is used", remedy)
+    return ok(str(used))
 
 
 def _writable(folder: Path, setting: str) -> Finding:

@@ -8,8 +8,9 @@ import importlib.util
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +30,7 @@ def load() -> None:
     os.environ.setdefault("LANCEDB_LOG", "error")
     # Arrow's own allocator keeps freed memory: 16 MB more in an idle service (measured).
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    _find_temporary_folder()
     if "lancedb" in sys.modules:
         return
     try:
@@ -38,6 +40,17 @@ def load() -> None:
     except (ImportError, AttributeError, TypeError, RuntimeError):  # it needs a module left out
         _forget()
         import lancedb  # noqa: F401
+
+
+def _find_temporary_folder() -> None:
+    """If TMPDIR names no folder, set it to the one that Python takes in its place.
+
+    Lance sorts rows below TMPDIR, and takes no other folder.
+    """
+    named = os.environ.get("TMPDIR")
+    if named and not os.path.isdir(named):
+        with suppress(FileNotFoundError):  # there is no other either
+            os.environ["TMPDIR"] = tempfile.gettempdir()
 
 
 def _forget() -> None:
