@@ -274,11 +274,21 @@ async def test_reloading_and_going_back_keep_what_was_asked(tab):
     assert await tab.value("document.querySelector('#query').value") == "accept_connections"
 
 
+async def test_a_miss_is_told(tab):
+    await search(tab, "getUmbrellaColour")
+    words = "No searched file contains `getUmbrellaColour`; these are the nearest."
+    assert words in await tab.value(text_of("#note"))
+    await search(tab, "accept_connections")
+    assert await tab.value("document.querySelector('#note').hidden")
+
+
 async def test_filters_narrow_a_search_and_are_undone(tab):
     await search(tab, "weather")
     await tab.value("document.querySelector('#path').focus()")
     await tab.type("nowhere/**")
     await tab.until(f"{text_of('#empty')}.includes('Nothing found')")
+    assert "The note says why" in await tab.value(text_of("#empty"))
+    assert "No indexed file matches path='nowhere/**'" in await tab.value(text_of("#note"))
     await tab.value("document.querySelector('#empty button').click()")
     await tab.until("document.querySelector('.result')")
     await tab.value("location.hash = '#/search?query=weather&language=klingon'")

@@ -89,6 +89,7 @@ async def test_a_question_leads_to_the_place_in_the_document(tab):
     assert await tab.value(text_of("#document h2")) == "Travel guide"
     assert await tab.value("document.querySelectorAll('#document td').length") == 2
     assert await tab.value("document.title") == "Travel guide – documents"
+    assert "null" not in await tab.value(text_of("#document"))
 
 
 async def test_links_lead_both_ways_and_back(tab):

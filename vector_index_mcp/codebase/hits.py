@@ -143,11 +143,15 @@ class SearchResult(BaseModel):
         doubt = _DOUBT if self.is_unlikely else ""
         return " ".join(filter(None, (self.why_none, nowhere, doubt, self.note)))
 
+    @property
+    def told(self) -> str:
+        """All that there is to say of the answer as a whole, in sentences; empty for nothing."""
+        miss = self.miss and f"{self.miss}{'; these are the nearest' if self.results else ''}."
+        return " ".join(filter(None, (miss, self.remarks)))
+
     def compact(self) -> dict[str, Any]:
         """The fields that an agent needs."""
         absent = {"absent": self.absent} if self.absent else {}
         hits = [hit.compact() for hit in self.results]
         # Many agents see this form alone, in which nothing else says what `absent` means.
-        miss = self.miss and f"{self.miss}{'; these are the nearest' if hits else ''}."
-        note = " ".join(filter(None, (miss, self.remarks)))
-        return {**absent, "results": hits, "mode": self.mode, "note": note or None}
+        return {**absent, "results": hits, "mode": self.mode, "note": self.told or None}

@@ -82,8 +82,14 @@ class ProjectPage:
             _hit(hit, subject) | self._edited(root, hit.file_path, hit.start_line)
             for hit in result.results
         ]
-        values = result.model_dump(mode="json", include={"mode", "note"})
-        return values | {"seconds": answer.seconds, "words": subject, "results": hits}
+        return {
+            "mode": result.mode,
+            "note": result.told,
+            "is_limited": bool(result.note),
+            "seconds": answer.seconds,
+            "words": subject,
+            "results": hits,
+        }
 
     async def _file(self, given: Mapping[str, str]) -> Any:
         """Return an indexed file as it is now, around a line.

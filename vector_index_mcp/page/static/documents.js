@@ -113,14 +113,15 @@ function showDocument(key, values) {
     clear();
     document.title = `${visible(found.title)} – documents`;
     article.dataset.key = key;
-    article.replaceChildren(
+    article.replaceChildren(...[
       el("header", { class: "document-head" },
         el("h2", {}, found.title),
         el("p", { class: "key muted" }, el("bdi", {}, key), found.date ? `  ${found.date}` : ""),
         found.tags ? tagsOf(found) : null,
         found.context ? el("p", { class: "said muted" }, found.context) : null),
       el("div", { class: "body" }, built(withoutTitle(found.nodes, found.title), addressOfLink)),
-      found.left_out ? el("p", { class: "muted" }, `${bytes(found.left_out)} more are not shown; open the file.`) : null);
+      found.left_out ? el("p", { class: "muted" }, `${bytes(found.left_out)} more are not shown; open the file.`) : null,
+    ].filter(Boolean));
     article.hidden = false;
     showLinks(found);
     if (isSame) scrollTo(0, place);

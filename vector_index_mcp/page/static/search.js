@@ -120,7 +120,7 @@ function show(found, wanted) {
   summary.textContent = `${plural(found.results.length, "result", "results")}, ${way}, ${number(Math.ceil(found.seconds * 1000))} ms`;
   note.hidden = !found.note;
   note.textContent = visible(found.note || "");
-  if (!found.results.length) showNothingFound(wanted, found.note);
+  if (!found.results.length) showNothingFound(wanted, found);
   results.append(...found.results.map((hit) => resultOf(hit, found.words)));
 }
 
@@ -155,8 +155,10 @@ function reasonForNothing() {
   return `No file of this project has text to index.${skipped} Files that git ignores are left out; whatever you save is indexed at once.`;
 }
 
-function showNothingFound(wanted, isLimited) {
-  const advice = isLimited ? "Not everything could be searched; the note says why." : "Try other words, or fewer.";
+function showNothingFound(wanted, found) {
+  const isLimited = found.is_limited;
+  const advice = isLimited ? "Not everything could be searched; the note says why."
+    : found.note ? "The note says why." : "Try other words, or fewer.";
   empty.append(el("h2", {}, isLimited ? "Nothing found so far" : "Nothing found"), el("p", {}, advice));
   if (wanted.path || wanted.language) {
     const button = el("button", { type: "button", class: "plain", onclick: () => take({ query: wanted.query }) }, "Search all files");
