@@ -59,6 +59,28 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
     assert answer["note"].startswith(miss)
 
 
+async def test_a_single_word_that_is_mistyped_shows_what_the_name_finds(client):
+    text = await said(client, query="sendRequst")
+    assert text.startswith("No searched file contains `sendRequst`; results for `send_request`:\n")
+    answer = await call(client, "search_index", query="sendRequst")
+    assert answer["absent"] == ["sendRequst"]
+    note = "No searched file contains `sendRequst`; these are results for `send_request`."
+    assert answer["note"].startswith(note)
+    same = await call(client, "search_index", query="send_request")
+    assert answer["results"] == same["results"]
+
+
+async def test_of_a_mistyped_word_among_others_it_is_told_what_is_meant(client):
+    query = "how is the requst sent"
+    note = "No searched file contains 'requst' (did you mean `request`?)."
+    assert note in await said(client, query=query)
+    answer = await call(client, "search_index", query=query)
+    assert answer["note"].startswith(note)
+    names = "send_requst or Foo::zebraCrossing"
+    text = await said(client, query=names)
+    assert "contains `send_requst` or `Foo::zebraCrossing` (did you mean `send_request`?)" in text
+
+
 async def test_a_name_that_stands_nowhere_may_be_that_of_an_empty_file(project):
     write(project, {"src/net/marker_file.zz": "", "src/marker_file.zz": "", "src/one_file.zz": ""})
     async with serving(codebase_of(project, FakeEmbedder())) as client:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from fakes import FakeEmbedder
 from mcp import Client
-from serving import call, codebase_of, failing_call
+from serving import call, codebase_of, converged, failing_call
 from waiting import eventually
 from writing import write
 
@@ -146,6 +146,23 @@ async def test_what_stands_in_one_project_is_missing_in_none(client):
     ]
     note = (await call(client, "search_index", query="where is the zebra crossing"))["note"]
     assert note.count("No searched file contains") == 1
+
+
+async def test_a_mistyped_name_shows_what_it_finds_in_the_project_that_has_the_name(client):
+    answer = await call(client, "search_index", query="RetryBakoff")
+    note = "No searched file contains `RetryBakoff`; these are results for `RetryBackoff`."
+    assert answer["note"].startswith(note)
+    assert {hit["file_path"].split("/")[-1] for hit in answer["results"]} == {"backoff.go"}
+
+
+async def test_what_stands_in_one_project_is_spelled_otherwise_in_none(client, services):
+    write(root_of(services, "shop"), {"typo.py": "RetryBakoff = 1\n"})
+    await call(client, "trigger_index")
+    await converged(services.codebases["shop"])
+    answer = await call(client, "search_index", query="RetryBakoff")
+    assert "absent" not in answer
+    assert answer["results"][0]["file_path"].endswith("shop/typo.py")
+    assert not any(hit["file_path"].endswith("backoff.go") for hit in answer["results"])
 
 
 async def test_code_like_a_sample_is_found_in_the_other_projects(client, services):

@@ -1,6 +1,6 @@
 """The answer of a search, and the note in it that says why something may be missing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vector_index_mcp.codebase.hits import Mode
@@ -30,6 +30,10 @@ class Answer:
     """The identifiers of the query that no searched file contains."""
     missing: tuple[str, ...]
     """The other words of the query that no searched file contains."""
+    meant: Mapping[str, str]
+    """Names of the project that are spelled like one of these words, by the word."""
+    respelled: str
+    """The name that was searched instead of the query's only word; empty for none."""
     is_unlikely: bool
     """Whether not even the best hit is likely to answer the question."""
     why_none: str

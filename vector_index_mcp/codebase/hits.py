@@ -3,6 +3,7 @@
 `vector-index-mcp search --json` prints a whole SearchResult, and so does the tool if `verbose`.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
@@ -119,6 +120,12 @@ class SearchResult(BaseModel):
     missing: list[str] = Field(
         [], description="Other words of the query that no searched file contains"
     )
+    meant: dict[str, str] = Field(
+        {}, description="Names of the project that are spelled like one of these words"
+    )
+    respelled: str = Field(
+        "", description="The name that was searched instead of the query; empty for none"
+    )
     is_unlikely: bool = Field(
         False, description="Whether not even the best hit is likely to answer the question"
     )
@@ -133,12 +140,17 @@ class SearchResult(BaseModel):
     def miss(self) -> str:
         """The beginning of a sentence that names the identifiers in `absent`; empty for none."""
         names = " or ".join(f"`{name}`" for name in self.absent)
-        return f"No searched file contains {names}" if names else ""
+        return f"No searched file contains {names}{self._guess(self.absent)}" if names else ""
+
+    def _guess(self, words: Sequence[str]) -> str:
+        """The part of a sentence that names what may be meant by `words`."""
+        names = " or ".join(f"`{self.meant[word]}`" for word in words if word in self.meant)
+        return f" (did you mean {names}?)" if names and not self.respelled else ""
 
     @property
     def remarks(self) -> str:
         """Sentences about the answer as a whole; empty if there is nothing to note."""
-        words = " or ".join(map(repr, self.missing))
+        words = " or ".join(map(repr, self.missing)) + self._guess(self.missing)
         nowhere = f"No searched file contains {words}." if words else ""
         doubt = _DOUBT if self.is_unlikely else ""
         return " ".join(filter(None, (self.why_none, nowhere, doubt, self.note)))
@@ -146,7 +158,8 @@ class SearchResult(BaseModel):
     @property
     def told(self) -> str:
         """All that there is to say of the answer as a whole, in sentences; empty for nothing."""
-        miss = self.miss and f"{self.miss}{'; these are the nearest' if self.results else ''}."
+        what = f"results for `{self.respelled}`" if self.respelled else "the nearest"
+        miss = self.miss and f"{self.miss}{f'; these are {what}' if self.results else ''}."
         return " ".join(filter(None, (miss, self.remarks)))
 
     def compact(self) -> dict[str, Any]:

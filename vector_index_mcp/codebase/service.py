@@ -154,7 +154,7 @@ class Codebase:
         ledger, hits = answered.ledger, answered.hits
         now = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
         names, missing = outside(found.names, now), outside(found.words, now)
-        if names:
+        if names and not found.respelled:
             hits = _nearest(hits)
         hits = hits[offset:]
         backlog = await backlog_of(self.index)
@@ -166,6 +166,8 @@ class Codebase:
             masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
             absent=names,
             missing=missing,
+            meant={word: found.meant[word] for word in (*names, *missing) if word in found.meant},
+            respelled=found.respelled if names else "",
             is_unlikely=not names and what.is_unlikely(answered.hits),
             why_none=found.why_none,
             note=note(

@@ -51,8 +51,9 @@ def _of_hit(number: int, hit: SearchHit) -> str:
 
 
 def miss(result: SearchResult) -> str:
-    """The sentence that names identifiers which no file contains, above the nearest hits."""
-    return result.miss + ("; nearest:" if result.results else ".")
+    """The sentence that names identifiers which no file contains, above what is shown instead."""
+    what = f"results for `{result.respelled}`" if result.respelled else "nearest"
+    return result.miss + (f"; {what}:" if result.results else ".")
 
 
 def nothing_found(result: SearchResult) -> str:

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from vector_index_mcp.codebase.limits import (
     LONGEST_PATH_CHARS,
     LONGEST_QUERY_CHARS,
 )
+from vector_index_mcp.codebase.respelling import meant
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Store
@@ -137,6 +138,10 @@ class Findings:
     """The identifiers of the query that no searched file contains."""
     words: tuple[str, ...] = ()
     """The other words of the query that no searched file contains."""
+    meant: Mapping[str, str] = field(default_factory=dict)
+    """Names of the project that are spelled like one of these words, by the word."""
+    respelled: str = ""
+    """The name that was searched instead of the query's only word; empty for none."""
     unjudged: str = ""
     """Why the cross-encoder did not rank the hits; empty if it did, or did not have to."""
 
@@ -190,6 +195,13 @@ class Wanted:
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
             found.names, found.words = await absent.absent(store, self.query, texts, filters)
+        if lacking := (*found.names, *found.words):
+            symbols, keys = await store.contents.symbols(), question.ledger.keys()
+            found.meant = await anyio.to_thread.run_sync(meant, lacking, symbols, keys)
+        if found.meant and len(self.query.tokens) == 1:
+            [found.respelled] = found.meant.values()
+            question.rephrase(found.respelled)
+            found.hits = await search(store, Query(found.respelled), question.embed, limit, filters)
         return found
 
     async def _alike(

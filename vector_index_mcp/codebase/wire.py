@@ -189,6 +189,8 @@ def search_result(
         mode=answer.mode,
         absent=list(answer.absent),
         missing=list(answer.missing),
+        meant=dict(answer.meant),
+        respelled=answer.respelled,
         is_unlikely=answer.is_unlikely,
         why_none=answer.why_none or None,
         note=answer.note or None,

@@ -23,8 +23,9 @@ from vector_index_mcp.codebase.arguments import (
     TriggerArguments,
     WorkspaceArguments,
 )
-from vector_index_mcp.codebase.hits import Mode, SearchHit, SearchResult
+from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.codebase.limits import LARGEST_OFFSET, LONGEST_QUERY_CHARS, MAX_TOKENS, TOP_K
+from vector_index_mcp.codebase.merging import merge
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, QueryError, VectorIndexError
 from vector_index_mcp.errors import sentence as sentence_of
 from vector_index_mcp.foreign import visible
@@ -89,7 +90,8 @@ class Workspace:
             if refused:
                 raise QueryError(refused[0])
             raise BackgroundError("; ".join(_in_words(failures)))
-        merged = _merged(self.projects, results, _in_words(failures), sample)
+        is_sample = sample.overlap if sample is not None else None
+        merged = merge(self.projects, results, _in_words(failures), is_sample)
         shown = merged.results[asked.offset : asked.offset + asked.top_k]
         return wire.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
 
@@ -308,54 +310,6 @@ def _no_sample(similar_to: str, failures: Mapping[str, Exception]) -> VectorInde
         f"similar_to names no indexed line of a project here: {similar_to[:200]!a}; write it "
         'as results show it, "/path/to/project/src/app.py:120"'
     )
-
-
-def _merged(
-    projects: Mapping[str, Path],
-    results: Mapping[str, SearchResult],
-    notes: Sequence[str],
-    sample: "_Lines | None",
-) -> SearchResult:
-    """Merge the hits of all projects, best first, without duplicates and the sample itself."""
-    places: dict[tuple[str, int, int], SearchHit] = {}
-    for name, result in results.items():
-        for hit in result.results:
-            path = f"{projects[name].as_posix()}/{hit.file_path}"
-            place = (path, hit.start_line, hit.end_line)
-            if sample is not None and sample.overlap(*place):
-                continue
-            if place not in places or places[place].score < hit.score:
-                places[place] = hit.model_copy(update={"file_path": path})
-    hits = sorted(places.values(), key=lambda hit: -hit.score)  # stable: the first project first
-    whys = {name: r.why_none for name, r in results.items() if r.why_none and not hits}
-    limits = {name: r.note for name, r in results.items() if r.note}
-    return SearchResult(
-        results=hits,
-        mode=_mode_of(results),
-        absent=_in_all([result.absent for result in results.values()]),
-        missing=_in_all([result.missing for result in results.values()]),
-        is_unlikely=bool(hits)
-        and all(each.is_unlikely for each in results.values() if each.results),
-        why_none=" ".join(_by_names(whys)) or None,
-        note=" ".join([*_by_names(limits), *notes]) or None,
-    )
-
-
-def _by_names(notes: Mapping[str, str]) -> list[str]:
-    """The notes of projects, each after the names of all projects that have it."""
-    names: dict[str, list[str]] = {}
-    for name, note in notes.items():
-        names.setdefault(note, []).append(name)
-    return [f"{visible(', '.join(which))}: {note}" for note, which in names.items()]
-
-
-def _mode_of(results: Mapping[str, SearchResult]) -> Mode:
-    return "lexical" if all(r.mode == "lexical" for r in results.values()) else "hybrid"
-
-
-def _in_all(lists: Sequence[list[str]]) -> list[str]:
-    first, *others = lists
-    return [word for word in first if all(word in other for other in others)]
 
 
 def _in_words(failures: Mapping[str, Exception]) -> list[str]:

@@ -41,7 +41,7 @@ OnLoading = Callable[[], None]
 
 
 class Question:
-    """A query, which is embedded at most once, and only if `find` needs its vector."""
+    """A query; each text of it is embedded at most once, and only if `find` needs its vector."""
 
     def __init__(
         self,
@@ -63,6 +63,10 @@ class Question:
         self._index = index
         self._wait_for_model, self._on_loading = wait_for_model, on_loading
         self._vector: Vector | None = None
+
+    def rephrase(self, text: str) -> None:
+        """Ask for another text from now on."""
+        self.text, self._vector = text, None
 
     async def embed(self) -> Vector | None:
         """The query's vector; None if it cannot be had now, and then `lack` says why."""

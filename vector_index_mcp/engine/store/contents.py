@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import lancedb
+import pyarrow.compute as pc
 
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.predicates import is_among
@@ -24,6 +25,14 @@ class Contents:
             query = self._chunks.query().where("chunk_index = 0").select(["language"])
             rows = await to_the_end(query.to_arrow())
         return [str(language) for language in rows.column("language").to_pylist()]
+
+    async def symbols(self) -> list[str]:
+        """Return the names that chunks define, each once."""
+        with self._reach.asked("reading"):
+            rows = await to_the_end(self._chunks.query().select(["symbols"]).to_arrow())
+        return [
+            str(name) for name in pc.unique(pc.list_flatten(rows.column("symbols"))).to_pylist()
+        ]
 
     async def hashes(self) -> dict[str, list[str]]:
         """Return, by file, the chunk_hash of every chunk that has a vector."""

@@ -1,0 +1,51 @@
+"""Finds names of the project that are spelled like a word which stands nowhere. Pure."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from vector_index_mcp.engine.words import joined, last_name, words
+
+_FEWEST_CHARS = 5  # of shorter words, one letter makes another word
+_MOST_CHARS_APART = 2
+# Of difflib's ratio: a letter more or less in words of five letters and more, another one in words
+# of eight, two exchanged ones in words of ten. Of 0.84, `collection` was near to "conection".
+_LEAST_LIKE = 0.87
+
+
+def meant(lacking: Iterable[str], symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
+    """Return the nearest name for each word that has one: "conection" may mean "Connection".
+
+    Args:
+        lacking: The words, as typed.
+        symbols: The names that the project defines.
+        keys: The paths of its files.
+    """
+    asked = {joined(last_name(word)): word for word in lacking}
+    asked = {spelled: word for spelled, word in asked.items() if len(spelled) >= _FEWEST_CHARS}
+    if not asked:
+        return {}
+    known = _spellings(symbols, keys)
+    found = {word: _nearest(spelled, known) for spelled, word in asked.items()}
+    return {word: name for word, name in found.items() if name}
+
+
+def _spellings(symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
+    """Return names as they are written, by their one spelling; whole names before their words."""
+    names = {last_name(symbol) for symbol in symbols}
+    names |= {key.rpartition("/")[2].partition(".")[0] for key in keys}
+    # Of `Connection` and `connection`, the name of the type.
+    whole = {joined(name): name for name in sorted(names, reverse=True)}
+    parts = {word: word for name in names for word in words(name)}
+    return parts | whole
+
+
+def _nearest(spelled: str, known: Mapping[str, str]) -> str:
+    """Return the name whose spelling is nearest; empty if none is near."""
+    # Only names of the same first letter: nobody mistypes that, and a tenth is left to compare.
+    alike = [
+        each
+        for each in known
+        if each[:1] == spelled[0] and abs(len(each) - len(spelled)) <= _MOST_CHARS_APART
+    ]
+    near = get_close_matches(spelled, alike, 1, _LEAST_LIKE)
+    return known[near[0]] if near else ""
