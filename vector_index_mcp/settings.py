@@ -332,7 +332,7 @@ def store_of(value: str) -> str:
         return value
     path = Path(value).expanduser()
     if "://" in value or not path.is_absolute():
-        raise ValueError("is neither the full path of a folder nor a URI like s3://bucket/folder")
+        raise ValueError("must be the full path of a folder, or a URI like s3://bucket/folder")
     return str(path)
 
 

@@ -38,7 +38,7 @@ FIELDS = {
     "shared_index": Case(
         "",
         {"/srv/team": "/srv/team", "s3://bucket/a": "s3://bucket/a", "": ""},
-        {"./here": "neither the full path", "s3://a@b/c": "not hold a name or password"},
+        {"./here": "must be the full path", "s3://a@b/c": "not hold a name or password"},
     ),
     "embedding_model": Case(
         "all-MiniLM-L6-v2",
@@ -213,9 +213,9 @@ FIELDS = {
         "",
         {"s3://bucket/x": "s3://bucket/x", "/net/a@b": "/net/a@b", "": ""},
         {
-            "team": "neither the full path of a folder nor",
-            "ftp://host/x": "neither the full path of a folder nor",
-            "s3://": "neither the full path of a folder nor",
+            "team": "must be the full path of a folder, or",
+            "ftp://host/x": "must be the full path of a folder, or",
+            "s3://": "must be the full path of a folder, or",
             "s3://user:secret@bucket/x": "not hold a name or password",
         },
     ),

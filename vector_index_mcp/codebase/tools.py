@@ -40,7 +40,7 @@ _Report = Callable[[float, float, str], Awaitable[None]]
 _Answer = Callable[[Any, Any, _Report], Awaitable[Result]]
 
 _USE = """\
-search_index: your first step to find code, configuration or documentation in this project. Ask \
+search_index: your first step to find code, configuration or documentation here. Ask \
 for what the code does ("where are retries with backoff handled"), or name an identifier in any \
 spelling ("get_user_name", "HttpClient"), or both. It finds by meaning and by word at once, so it \
 replaces several rounds of grep. Use grep afterwards for a complete list of literal occurrences.

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from vector_index_mcp.codebase import budget
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
+from vector_index_mcp.errors import counted
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.processes import memory
 
@@ -217,7 +218,7 @@ def fitted(result: SearchResult, max_tokens: int) -> SearchResult:
     if any(text != whole for text, whole in zip(shown, texts, strict=False)):
         notes.append("Texts were shortened to fit max_tokens; the files have the rest.")
     if len(kept) < len(hits):
-        notes.append(f"{len(hits) - len(kept)} more results did not fit max_tokens.")
+        notes.append(f"{counted(len(hits) - len(kept), 'more result')} did not fit max_tokens.")
     return result.model_copy(update={"results": kept, "note": " ".join(notes) or None})
 
 

@@ -134,7 +134,9 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(
             ["search", "retry", "policy", "--top-k", "1"],
             "quotes: search 'retry policy' ('retry' is",
         ),
-        (["search", "-C", "src", "src", "retry"], "the project is named twice"),
+        (["search", "-C", ".", "/", "retry"], "the project is named twice"),
+        (["search", "-C", ".", "machine", "id"], "the query into quotes: search 'machine id'"),
+        (["search", ".", "/", "thread pool"], "one project at a time: search '.' 'thread pool'"),
         (["status", "-C", "src", "src"], "the project is named twice"),
     ],
 )
