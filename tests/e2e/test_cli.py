@@ -389,6 +389,19 @@ def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(pla
     assert sums.endswith("the index is as the files are")
 
 
+@pytest.mark.parametrize("table", ["chunks", "files"])
+def test_verify_repairs_what_cannot_be_read(place, table):
+    place.run("index", "project")
+    for part in (place.project / f".lancedb/{table}.lance/data").iterdir():
+        part.write_bytes(b"garbage")
+    told = place.run("verify", "project")
+    assert told.returncode == 1
+    assert "`vector-index-mcp index --force`, builds a new one" in told.stderr
+    repaired = place.run("verify", "project", "--repair")
+    assert repaired.returncode == 0, repaired.stderr
+    assert repaired.stdout.endswith("the index is as the files are\n")
+
+
 @posix_only
 def test_verify_does_not_take_what_it_cannot_read_for_gone_or_changed(place):
     write(place.project, {"hidden/more.py": "def more():\n    return 1\n"})

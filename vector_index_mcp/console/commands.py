@@ -18,7 +18,7 @@ from vector_index_mcp.console import progress
 from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.errors import NoServiceError, VectorIndexError
+from vector_index_mcp.errors import DamagedIndexError, NoServiceError, VectorIndexError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import Settings
@@ -126,15 +126,21 @@ def verify(project: Path, settings: Settings, *, repair: bool) -> int:
     Args:
         project: The project's folder.
         settings: The settings to open the index with.
-        repair: If the index differs from the files, build it anew and compare again.
+        repair: If the index differs from the files or is damaged, build it anew and compare again.
     """
     from vector_index_mcp.console import local, output
 
     compare = partial(local.verify, project, settings)
-    report = awaited(compare)
-    status = output.of_verify(report)
-    if not (repair and report.faults):
-        return status
+    try:
+        report = awaited(compare)
+    except DamagedIndexError as error:
+        if not repair:
+            raise
+        write(visible(str(error)), sys.stderr)
+    else:
+        status = output.of_verify(report)
+        if not (repair and report.faults):
+            return status
     index(project, settings, force=True)
     return output.of_verify(awaited(compare))
 

@@ -6,6 +6,8 @@ from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.documents.remedies import REMEDIES as OF_DOCUMENTS
 from vector_index_mcp.errors import ModelNotFoundError, Problem, StorageError
 
+ANEW = "trigger_index with force_reindex=true, or `vector-index-mcp index --force`,"
+
 
 @pytest.mark.parametrize("problem", Problem)
 def test_every_problem_has_a_remedy(problem: Problem) -> None:
@@ -22,8 +24,8 @@ def test_no_set_names_what_another_one_has(problem: Problem) -> None:
     ("problem", "remedy"),
     [
         (Problem.INDEX_UNWRITABLE, "set VECTOR_INDEX_LANCEDB_URI to a folder you may write"),
-        (Problem.INDEX_DAMAGED, "trigger_index with force_reindex=true builds a new one"),
-        (Problem.INDEX_MISSING, "call trigger_index"),
+        (Problem.INDEX_DAMAGED, f"{ANEW} builds a new one"),
+        (Problem.INDEX_MISSING, "call trigger_index, or run `vector-index-mcp index`"),
         (Problem.MODEL_FOLDER_MISSING, "correct VECTOR_INDEX_EMBEDDING_MODEL or unset it"),
     ],
 )
