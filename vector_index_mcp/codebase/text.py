@@ -132,8 +132,12 @@ def _of_place(status: "IndexStatus") -> Iterator[str]:
 
 
 def _of_model(model: "ModelStatus") -> Iterator[str]:
-    state = "off until it is needed" if model.state == "off" else model.state
-    yield f"model: {model.name or 'none used yet'}, {state}"
+    if model.state == "unavailable":  # it may be another one than that whose vectors are there
+        has = f"; the index has vectors of {model.name}" if model.name else ""
+        yield f"model: unavailable{has}"
+    else:
+        state = "off until it is needed" if model.state == "off" else model.state
+        yield f"model: {model.name or 'none used yet'}, {state}"
     if model.server:
         yield f"embedding: {model.server}"
     if model.team_vectors:

@@ -17,7 +17,8 @@ from vector_index_mcp.engine.types import Chunk
 
 _COMMENT_STARTS = ("#", "//", "/*", "*", "--", "@", ";", "%", "[", "<!--", "(*", "{-")
 """Lines above a definition that begin so belong to it: comments, decorators, attributes."""
-_CLOSERS = frozenset("}])>;, \t\r\n")
+_CLOSERS = "}])>;, \t\r\n"
+_CLOSING_WORDS = frozenset({"", "end", "fi", "done", "esac"})
 _FULL_SHARE = 0.6  # of the longest chunk: a chunk filled this far takes in no more neighbours
 _TINY_CHARS = 120  # a shorter chunk is too short to be found or understood alone
 _MAX_NESTING = 12
@@ -162,8 +163,9 @@ class _Cutter:
         return _Span(before.start, span.end, scope)
 
     def _is_remainder(self, span: _Span) -> bool:
-        """Return whether a span only closes the definitions above it: brackets, blank lines."""
-        return all(_CLOSERS.issuperset(line) for line in self._lines[span.start : span.end])
+        """Return whether a span only closes the definitions above it: brackets, `end`, blanks."""
+        lines = self._lines[span.start : span.end]
+        return all(line.strip(_CLOSERS) in _CLOSING_WORDS for line in lines)
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

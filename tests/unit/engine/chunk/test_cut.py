@@ -361,6 +361,25 @@ def test_a_definition_too_large_is_cut_like_text():
         assert len(chunk.text) > 100
 
 
+@pytest.mark.parametrize(
+    ("language", "start", "end"),
+    [
+        ("ruby", "module A\n  class B\n", "  end\nend\n"),
+        ("java", "package a;\nclass A {\n  class B {\n", "  }\n}\n"),
+        ("csharp", "namespace A {\n  class B {\n", "  }\n};\n"),
+    ],
+)
+def test_the_end_of_a_class_stays_with_its_last_method(language, start, end):
+    line = "      call_the_other();\n" * 10
+    opened, closed = {"ruby": ("    def f{}\n", "    end\n")}.get(
+        language, ("    void f{}() {{\n", "    }\n")
+    )
+    text = start + "".join(opened.format(n) + line + closed for n in range(4)) + end
+    *_, last = check(text, language, 400)
+    assert last.end_line == text.count("\n")
+    assert last.scope.endswith("class B")
+
+
 def test_definitions_may_be_nested_more_deeply_than_scopes_go():
     depth = 30
     text = "".join("  " * n + f"class A{n}:\n" for n in range(depth)) + "  " * depth + "pass\n"
