@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from vector_index_mcp.engine.fields import symbol_word
 from vector_index_mcp.engine.kinds import kinds_asked_for, names_tests
@@ -66,6 +67,17 @@ class Query:
         """`words` without the joined neighbours, so that each word counts once."""
         known = set(words(self.text))
         return [word for word in self.words if word in known]
+
+    @cached_property
+    def compounds(self) -> frozenset[str]:
+        """The words of `subject` that are several in one: `username` of `user_name`."""
+        split = (words(token) for token in self.tokens)
+        return frozenset(
+            word
+            for named in split
+            for at, word in enumerate(named)
+            if word in accumulate(named[at + 1 :])
+        )
 
     @cached_property
     def identifiers(self) -> list[str]:

@@ -19,6 +19,7 @@ from vector_index_mcp.engine.words import joined, last_name, words
 
 _STEM_CHARS = 5
 _SHORTEST_SINGULAR = 3
+_SEPARATORS = str.maketrans("", "", "_-")
 _OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
@@ -34,6 +35,8 @@ class Weights:
     """The worth of a definition, for a sentence."""
     defines_when_asked: float = 4.0
     """The same, for a query that is an identifier: it asks for the definition alone."""
+    holds: float = 6.0
+    """The worth of an identifier in the text, for a query that is one."""
     path: float = 0.5
     coverage: float = 0.5
     named: float = 5.0
@@ -66,6 +69,9 @@ class Context:
     """The sum of all rarities."""
     held: dict[StoredChunk, list[str]]
     """By candidate: the query's stems that its text contains."""
+    holders: dict[StoredChunk, float]
+    """By candidate, if the query is an identifier: 1 if the text contains it, less in another
+    spelling, 0 if it does not."""
 
     def share(self, stems: Iterable[str]) -> float:
         """Return how much of the query `stems` cover, 0 to 1; rare words count more."""
@@ -79,13 +85,24 @@ Signal = Callable[[Context, StoredChunk], float]
 def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Context:
     """Return the context of `query`, with the rarity of its words among `chunks`."""
     stems = list(dict.fromkeys(map(stem, query.subject)))
-    held = {}
+    # Of `user_name`, the query has `username`, which stands in a text without separators alone.
+    wholes = {stem(word): word for word in query.compounds}
+    held, holders = {}, {}
     for chunk in chunks:
         text = folded(chunk.text)
-        held[chunk] = [s for s in stems if s in text]
+        squeezed = text.translate(_SEPARATORS) if wholes or query.is_symbol else ""
+        held[chunk] = [s for s in stems if (wholes[s] in squeezed if s in wholes else s in text)]
+        holders[chunk] = _holding(query, chunk.text, squeezed) if query.is_symbol else 0.0
     holding = Counter(s for found in held.values() for s in found)
     rarity = {s: math.log(1 + (len(held) + 1) / (holding[s] + 0.5)) for s in stems}
-    return Context(query, weights, rarity, sum(rarity.values()), held)
+    return Context(query, weights, rarity, sum(rarity.values()), held, holders)
+
+
+def _holding(query: Query, text: str, squeezed: str) -> float:
+    if not any(symbol in squeezed for symbol in query.symbols):
+        return 0.0
+    spelled = composed(text)
+    return 1.0 if any(name in spelled for name in query.spellings) else _OTHER_SPELLING
 
 
 def stem(word: str) -> str:
@@ -109,6 +126,11 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
     asked = ctx.query.is_symbol
     weight = ctx.weights.defines_when_asked if asked else ctx.weights.defines
     return 1 + weight * (1 if in_that_spelling else _OTHER_SPELLING)
+
+
+def holds(ctx: Context, chunk: StoredChunk) -> float:
+    """Raise a chunk that contains the identifier asked for, before those with parts of it."""
+    return 1 + ctx.weights.holds * ctx.holders[chunk]
 
 
 def path(ctx: Context, chunk: StoredChunk) -> float:
@@ -169,7 +191,8 @@ def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
 
 
 SIGNALS: dict[str, Signal] = {
-    signal.__name__: signal for signal in (defines, path, coverage, named, quoted, kind_of_file)
+    signal.__name__: signal
+    for signal in (defines, holds, path, coverage, named, quoted, kind_of_file)
 }
 """The signals by name, so that benchmarks can leave one out."""
 

@@ -76,6 +76,31 @@ def test_a_definition_is_met_in_any_spelling_of_unicode(name):
     assert prefers("defines", "größe", same, other)
 
 
+# -- holds -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["RACK_ENV", "rackEnv", "ENV.RACK_ENV", "rack-env"])
+@pytest.mark.parametrize(
+    "text", ["x = ENV['RACK_ENV']", "rackEnv()", "--rack-env", "MY_RACK_ENV_2"]
+)
+def test_an_identifier_is_met_in_any_spelling_where_it_is_only_used(query, text):
+    held, parts = stored("a", text=text), stored("b", text="the env of the rack, an env of a rack")
+    assert prefers("holds", query, held, parts)
+    assert factor("holds", query, parts) == 1
+    # The parts of the name cover less than the name.
+    assert prefers("coverage", query, held, parts)
+
+
+def test_the_spelling_that_is_asked_for_is_held_more_than_another():
+    same, other = stored("a", text="RACK_ENV"), stored("b", text="rack_env")
+    assert prefers("holds", "RACK_ENV", same, other)
+    assert prefers("holds", "rack_env", other, same)
+
+
+def test_a_question_holds_no_identifier():
+    assert factor("holds", "how is RACK_ENV read at the start", stored("a", text="RACK_ENV")) == 1
+
+
 @pytest.mark.parametrize("text", ["ein größerer Wert", "ein gro\u0308\u00dferer Wert"])
 def test_words_and_quotations_are_met_in_any_spelling_of_unicode(text):
     assert prefers("coverage", "GRÖSSERER Wert", stored("a", text=text), stored("a", text="Wert"))
