@@ -23,7 +23,7 @@ from kept import keep
 from learn import conditional_logit
 from left_out import map_without
 from quality import arguments_of
-from question_map import Asked, holds, measure, nearest
+from question_map import Asked, holds, measure, proposed
 
 from vector_index_mcp.engine.chunk_order import ChunkEvidence
 from vector_index_mcp.engine.query import Query
@@ -51,7 +51,8 @@ def choices(asked: Asked, folder: Path, *, vectors: bool) -> Iterator[Choice]:
         query = Query(case.query)
         if not query.is_question or not lines:
             continue
-        found = found_for(query, case.lexical, nearest(asked, row, table) if vectors else [])
+        lexical, semantic = proposed(asked, row, table)
+        found = found_for(query, lexical, semantic if vectors else [])
         for key in lines:
             chunks = [hit.chunk for hit in found.hits if hit.chunk.key == key]
             if len(chunks) > 1:

@@ -1,6 +1,7 @@
 """How true are the scores? Fits `engine/likelihood` on the labels, and judges it by whole packages.
 
-Right hits come from the labelled questions; wrong ones from the same, and from questions that
+Right hits come from the labelled questions, and from names that a package uses and does not define,
+whose hits are right if their file has the name; wrong ones from the same, and from questions that
 nothing answers: some written for the package, others asked of other packages. Each package is
 judged by weights that were fitted without it; those that are printed are fitted on all of them.
 What is judged is what is shown: the likelihoods in agreement with the order of the hits.
@@ -23,7 +24,7 @@ from corpora import labels_of, unanswered_by
 from kept import keep
 from left_out import map_without
 from packages import CORPORA, Corpus
-from quality import arguments_of, candidates, opened
+from quality import arguments_of, candidates, only_used, opened, rows_of
 
 from vector_index_mcp.engine.likelihood import (
     JUDGED_TOGETHER,
@@ -61,7 +62,7 @@ def shown(
     semantic: list[Candidate],
 ) -> list[Shown]:
     """The first hits for one question."""
-    found, cosines = found_for(query, lexical, semantic), cosines_of(semantic)
+    found, cosines = found_for(query, lexical, semantic), cosines_of(lexical, semantic)
     hits = rank(query, lexical, semantic)[:JUDGED_TOGETHER]
     return [
         Shown(
@@ -85,6 +86,7 @@ async def measure(corpora: list[Corpus], folder: Path) -> dict[str, list[Shown]]
         asked += [(label["query"], []) for label in chosen.sample(foreign, FOREIGN_QUESTIONS)]
         table = map_without(corpus, folder)
         async with opened(corpus, folder) as codebase:
+            asked += only_used(await rows_of(codebase))
             for text, files in asked:
                 lexical, semantic = await candidates(codebase, text, table)
                 query = Query(text)

@@ -15,12 +15,13 @@ import argparse
 import hashlib
 import json
 import math
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,9 +41,10 @@ from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine import question_map
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import STEPS, rank
-from vector_index_mcp.engine.search import FEWEST_CANDIDATES
+from vector_index_mcp.engine.search import FEWEST_CANDIDATES, compared
 from vector_index_mcp.engine.signals import SIGNALS
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk, Vectors
+from vector_index_mcp.engine.words import joined, last_name
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.serving.loading import load_codebase
 from vector_index_mcp.settings import Settings
@@ -50,6 +52,11 @@ from vector_index_mcp.settings import Settings
 CATEGORIES = ("sentence", "architecture", "symbol")
 EVERYTHING = (*SIGNALS, *STEPS)
 SAMPLED_SYMBOLS = 200
+SAMPLED_USES, FEW = 8, 3  # names of each package; chunks that have one
+# `user_name`, `userName`, `USER_NAME`, as a whole: neither a part of a longer name nor cut off.
+_COMPOUND = re.compile(
+    r"(?<![\w$-])(?:[A-Za-z]+_[A-Za-z_]{2,40}|[a-z]{2,20}[A-Z][A-Za-z]{2,40})(?![\w-])"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,15 +203,15 @@ async def candidates(
     [made] = await codebase.index.embedder.embed([text])
     vector = question_map.moved(made, table)
     async with codebase.index.reading() as (index, _):
-        lexical = await index.store.matching(Query(text).matched, FEWEST_CANDIDATES)
-        return lexical, await index.store.nearest(vector, FEWEST_CANDIDATES)
+        words = Query(text).matched
+        lexical = await index.store.matching(words, FEWEST_CANDIDATES, with_vectors=True)
+        semantic = await index.store.nearest(vector, FEWEST_CANDIDATES)
+    return [compared(each, vector) for each in lexical], semantic
 
 
 async def sampled_lookups(codebase: Codebase) -> list[tuple[str, str, IsRight]]:
     """Identifiers, file names and quotations of a corpus, each with how to tell its place."""
-    table = await (await lancedb.connect_async(codebase.index.uri)).open_table("chunks")
-    columns = ["document_id", "file_path", "symbols", "extracted_text_chunk"]
-    rows = await table.query().select(columns).to_list()
+    rows = await rows_of(codebase)
     defining = defaultdict(list)
     for row in rows:
         for name in row["symbols"]:
@@ -216,10 +223,36 @@ async def sampled_lookups(codebase: Codebase) -> list[tuple[str, str, IsRight]]:
     lines = {_longest_line(row["extracted_text_chunk"]) for row in rows}
     quotations = _sampled({line for line in lines if len(line) >= 30}, 4)
     return [
+        *(("used", name, partial(_holds, name)) for name, _ in only_used(rows)),
         *(("symbol", name, partial(_is_chunk, defining[name][0])) for name in symbols),
         *(("file name", name, partial(_is_in_file, name)) for name in names),
         *(("quotation", f'"{line}"', partial(_holds, line)) for line in quotations),
     ]
+
+
+def only_used(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Names of several words that stand in few chunks and are defined in none, with their files."""
+    known = {joined(last_name(name)) for row in rows for name in row["symbols"]}
+    used = defaultdict(list)
+    for row in rows:
+        for name in set(_COMPOUND.findall(row["extracted_text_chunk"])):
+            used[name].append(row["file_path"])
+    rare = (n for n, files in used.items() if len(files) <= FEW and joined(n) not in known)
+    return [(name, used[name]) for name in _sampled(rare, SAMPLED_USES)]
+
+
+async def rows_of(codebase: Codebase) -> list[dict[str, Any]]:
+    """What lookups are sampled from."""
+    columns = ["document_id", "file_path", "symbols", "extracted_text_chunk"]
+    rows: list[dict[str, Any]] = await (await chunks_of(codebase)).query().select(columns).to_list()
+    return rows
+
+
+async def chunks_of(codebase: Codebase) -> lancedb.AsyncTable:
+    """The table of the chunks; an index that was rebuilt has it under another name."""
+    db = await lancedb.connect_async(codebase.index.uri)
+    names = (await db.list_tables()).tables
+    return await db.open_table(max((n for n in names if n.startswith("chunks")), key=len))
 
 
 def _is_chunk(document_id: str, chunk: StoredChunk) -> bool:
@@ -347,12 +380,12 @@ def table(means: dict[str, dict[str, float]]) -> str:
 
 
 def lookup_table(lookups: list[Lookup]) -> dict[str, dict[str, str]]:
-    """How many of each kind are found first: by all signals, and without each of three."""
+    """How many of each kind are found first: by all signals, and without each of four."""
     variants: dict[str, Callable[[Lookup], bool]] = {
         "full text with ranking": lambda lookup: lookup.is_first(vectors=False),
         "hybrid": lambda lookup: lookup.is_first(),
     }
-    for name in ("defines", "named", "quoted"):
+    for name in ("defines", "holds", "named", "quoted"):
         variants[f"hybrid without {name}"] = partial(Lookup.is_first, without=[name])
     found = {}
     for variant, is_first in variants.items():
@@ -389,7 +422,8 @@ def main() -> int:
     print(f"{len(cases)} queries ({arguments.half}) over {len(CORPORA)} packages\n")
     print(table(means))
     firsts = lookup_table(lookups)
-    print("\n| found first | symbol | file name | quotation |\n|---|---|---|---|")
+    kinds = list(next(iter(firsts.values())))
+    print(f"\n| found first | {' | '.join(kinds)} |\n|---|{'---|' * len(kinds)}")
     for variant, counts in firsts.items():
         print(f"| {variant} | {' | '.join(counts.values())} |")
     print()

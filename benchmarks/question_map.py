@@ -23,18 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import lancedb
 import numpy as np
 from corpora import labels_of
 from kept import keep
 from left_out import file_of
 from packages import Corpus
-from quality import Case, arguments_of, ndcg, opened
+from quality import Case, arguments_of, chunks_of, ndcg, opened
 
 from vector_index_mcp.engine import question_map
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import rank
-from vector_index_mcp.engine.search import FEWEST_CANDIDATES
+from vector_index_mcp.engine.search import FEWEST_CANDIDATES, compared
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.types import Candidate, StoredChunk, Vectors
 
@@ -65,13 +64,14 @@ class Asked:
 
 async def asked_of(corpus: Corpus, folder: Path) -> Asked:
     async with opened(corpus, folder) as codebase:
-        table = await (await lancedb.connect_async(codebase.index.uri)).open_table("chunks")
-        rows = await table.query().where("vector IS NOT NULL").to_list()
+        rows = await (await chunks_of(codebase)).query().where("vector IS NOT NULL").to_list()
         labels = labels_of(corpus)
         questions = await codebase.index.embedder.embed([label["query"] for label in labels])
         async with codebase.index.reading() as (index, _):
             found = [
-                await index.store.matching(Query(each["query"]).matched, FEWEST_CANDIDATES)
+                await index.store.matching(
+                    Query(each["query"]).matched, FEWEST_CANDIDATES, with_vectors=True
+                )
                 for each in labels
             ]
     chunks = list(schema.stored_chunks(rows))
@@ -139,11 +139,13 @@ def learned(packages: Sequence[Asked], seed: int = 0) -> Vectors:
     return table
 
 
-def nearest(asked: Asked, row: int, table: Vectors) -> list[Candidate]:
-    """What vectors propose for a question."""
-    cosines = asked.vectors @ question_map.moved(asked.questions[row], table)
+def proposed(asked: Asked, row: int, table: Vectors) -> tuple[list[Candidate], list[Candidate]]:
+    """What words and what vectors propose for a question."""
+    vector = question_map.moved(asked.questions[row], table)
+    cosines = asked.vectors @ vector
     best = np.argsort(-cosines, kind="stable")[:FEWEST_CANDIDATES]
-    return [Candidate(asked.chunks[place], float(cosines[place])) for place in best]
+    semantic = [Candidate(asked.chunks[place], float(cosines[place])) for place in best]
+    return [compared(each, vector) for each in asked.cases[row].lexical], semantic
 
 
 def figures(packages: Sequence[Asked], tables: Sequence[Vectors]) -> dict[str, float]:
@@ -151,9 +153,9 @@ def figures(packages: Sequence[Asked], tables: Sequence[Vectors]) -> dict[str, f
     values: dict[str, list[float]] = {}
     for asked, table in zip(packages, tables, strict=True):
         for row, case in enumerate(asked.cases):
-            semantic = nearest(asked, row, table)
+            lexical, semantic = proposed(asked, row, table)
             alone = list(dict.fromkeys(each.chunk.key for each in semantic))
-            hits = rank(Query(case.query), case.lexical, semantic)
+            hits = rank(Query(case.query), lexical, semantic)
             keys, lines = [hit.chunk.key for hit in hits], asked.lines[row]
             values.setdefault("by meaning", []).append(ndcg(alone, case.files))
             values.setdefault("by both", []).append(ndcg(keys, case.files))

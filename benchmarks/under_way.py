@@ -14,10 +14,11 @@ def is_embedded(candidate: Candidate, share: float) -> bool:
 
 def lexical(found: Iterable[Candidate], share: float) -> list[Candidate]:
     """What full text proposes while this share of the files has vectors."""
-    return [
-        replace(each, chunk=replace(each.chunk, has_vector=is_embedded(each, share)))
-        for each in found
-    ]
+    return [each if is_embedded(each, share) else _without_vector(each) for each in found]
+
+
+def _without_vector(found: Candidate) -> Candidate:
+    return replace(found, chunk=replace(found.chunk, has_vector=False), vector=None, cosine=None)
 
 
 def semantic(found: Iterable[Candidate], share: float) -> list[Candidate]:

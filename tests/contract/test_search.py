@@ -55,6 +55,23 @@ async def test_words_and_meaning_are_both_searched(store):
     assert sorted(keys(await ask(store, "sparrow", ABOUT_BIRDS, 5))) == ["a.py", "b.py"]
 
 
+async def test_the_meaning_of_what_vector_search_did_not_propose_counts_as_well(store, monkeypatch):
+    """An approximate search may pass over the very chunk that the words have found."""
+    right, other = document("a.py", "sparrow"), document("b.py", "crow")
+    await put(store, {right: ABOUT_BIRDS, other: ABOUT_FISH})
+    [whole, _] = await ask(store, "sparrow", ABOUT_BIRDS, 5)
+    nearest = store.nearest
+
+    async def without_the_best(*arguments):
+        return [each for each in await nearest(*arguments) if each.chunk.key != "a.py"]
+
+    monkeypatch.setattr(store, "nearest", without_the_best)
+    [again, _] = await ask(store, "sparrow", ABOUT_BIRDS, 5)
+    assert again.chunk == whole.chunk
+    assert again.why == whole.why
+    assert again.why.meaning == 1.0
+
+
 async def test_without_a_vector_words_alone_are_searched(store):
     await put(
         store, {document("a.py", "sparrow"): ABOUT_FISH, document("b.py", "crow"): ABOUT_BIRDS}
@@ -121,7 +138,7 @@ async def test_the_query_is_embedded_while_its_words_are_searched(store, monkeyp
     await put(store, {document("a.py", "sparrow"): ABOUT_BIRDS})
     is_embedding, matching = anyio.Event(), store.matching
 
-    async def matching_later(*arguments):
+    async def matching_later(*arguments, **_):
         await is_embedding.wait()
         return await matching(*arguments)
 
@@ -136,7 +153,7 @@ async def test_the_query_is_embedded_while_its_words_are_searched(store, monkeyp
 
 @pytest.mark.parametrize("failing", [["matching"], ["nearest"], ["matching", "nearest"]])
 async def test_what_fails_in_a_search_is_told_as_it_is(store, monkeypatch, failing):
-    async def fail(*arguments):
+    async def fail(*arguments, **_):
         raise StoreError("the disk is gone")
 
     for method in failing:
@@ -206,7 +223,7 @@ async def test_a_long_query_keeps_nobody_waiting(store, monkeypatch, query):
     asked, threads = [], []
     matching, matched, rank = store.matching, searching.Query.matched.func, searching.best
 
-    async def matching_these(words, *arguments):
+    async def matching_these(words, *arguments, **_):
         asked.extend(words)
         return await matching(words, *arguments)
 

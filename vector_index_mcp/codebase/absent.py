@@ -74,7 +74,7 @@ async def _lacks(store: Store, word: str, filters: Filters) -> bool:
         return False
     for each in asked:
         if not await store.matching([each], 1, filters):
-            return not await store.has_text(name, filters)
+            return not await store.contents.has_text(name, filters)
     return False
 
 

@@ -45,7 +45,7 @@ async def files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filte
     for literal in _READINGS:
         if all(char in path for char in literal) and _any_has(known, literal[0]):
             read_so = Filters(await anyio.to_thread.run_sync(regex_of, path, literal))
-            if await store.holds(read_so):
+            if await store.contents.holds(read_so):
                 return read_so
     regex = await anyio.to_thread.run_sync(regex_of, path)
     return Filters(regex, folder=folder_of(path))
@@ -64,12 +64,12 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
             return f"{filters.file!r} is not indexed: it is ignored, or no regular file."
         if record.state != INDEXED:
             return f"{filters.file!r} is not indexed: {record.reason}."
-    if await store.holds(filters):
+    if await store.contents.holds(filters):
         return ""
     if filters == NO_FILTERS:
         return "No file of this project is indexed (see get_status)."
     any_kind = replace(filters, languages=(), kind="")
-    if any_kind != filters and (not path.strip() or await store.holds(any_kind)):
+    if any_kind != filters and (not path.strip() or await store.contents.holds(any_kind)):
         among = f" that match path={shown(path)}" if path.strip() else ""
         what = "of the kind" if filters.kind else "in the language"
         if filters.kind and filters.languages:

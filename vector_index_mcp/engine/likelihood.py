@@ -25,9 +25,11 @@ class Evidence:
     names: float
     """How much of the query its path, its scope and the names it defines contain."""
     cosine: float
-    """The cosine of its vector and the query's; 0 if vector search did not propose it."""
+    """The cosine of its vector and the query's; 0 if it is not known."""
     defines: float
     """Whether it defines an identifier of the query."""
+    holds: float
+    """Whether its text contains the identifier that is the query; less in another spelling."""
     is_symbol: float
     """Whether the query asks for an identifier and nothing else."""
 
@@ -41,9 +43,9 @@ class Weights:
 
 
 # Fitted by benchmarks/likelihood.py on 72 packages: 5,143 questions, of which 2,978 have no answer.
-BY_MEANING = Weights(-10.01, Evidence(4.53, 2.91, 1.21, 8.52, 1.08, -0.97))
+BY_MEANING = Weights(-10.01, Evidence(4.53, 2.91, 1.21, 8.52, 1.08, 0.0, -0.97))
 """The weights where vectors were searched as well."""
-BY_WORDS = Weights(-6.82, Evidence(3.91, 3.68, 2.84, 0.0, 0.77, -2.03))
+BY_WORDS = Weights(-6.82, Evidence(3.91, 3.68, 2.84, 0.0, 0.77, 0.0, -2.03))
 """The weights where full text alone was searched."""
 JUDGED_TOGETHER = 20
 """So many hits are brought into agreement, even if fewer are shown: all lists say the same."""
@@ -59,7 +61,7 @@ def evidence_of(
         ctx: The query and its candidates.
         chunk: One of the candidates.
         score: The chunk's score before other chunks of its file change it; the best has 1.
-        cosines: The cosines of the candidates of vector search, by document_id.
+        cosines: The cosines of the candidates as far as they are known, by document_id.
     """
     return Evidence(
         score=score,
@@ -67,6 +69,7 @@ def evidence_of(
         names=share_of_names(ctx, chunk),
         cosine=max(0.0, cosines.get(chunk.document_id, 0.0)),
         defines=float(defines(ctx, chunk) > 1),
+        holds=ctx.holders[chunk],
         is_symbol=float(ctx.query.is_symbol),
     )
 
@@ -119,6 +122,12 @@ def _logit(likely: float) -> float:
     return math.log(likely / (1 - likely))
 
 
-def cosines_of(semantic: Iterable[Candidate]) -> dict[str, float]:
-    """Return the cosines of the candidates of vector search, by document_id."""
-    return {candidate.chunk.document_id: candidate.score for candidate in semantic}
+def cosines_of(lexical: Iterable[Candidate], semantic: Sequence[Candidate]) -> dict[str, float]:
+    """Return the cosines of all candidates as far as they are known, by document_id.
+
+    There are none if vector search has proposed nothing.
+    """
+    if not semantic:
+        return {}
+    known = {each.chunk.document_id: each.cosine for each in lexical if each.cosine is not None}
+    return known | {each.chunk.document_id: each.score for each in semantic}

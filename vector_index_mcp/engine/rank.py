@@ -22,9 +22,8 @@ from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk
 from vector_index_mcp.engine.why import why
 
 WEIGHTS = Weights()
-# A cosine this far below the best counts 0. If the last candidate's cosine is still lower, that one
-# counts 0 instead.
-_LEAST_SPAN = 0.3
+# A cosine this far below the best counts 0. Chosen on 36 packages (benchmarks/README.md).
+_SPAN = 0.4
 MOST_OTHERS = 6
 """How many other chunks of its file a hit names at most; some may be hits themselves."""
 STEPS = frozenset({"support", "spread", "files"})
@@ -72,7 +71,8 @@ def best(
     by_file: dict[str, list[StoredChunk]] = {}
     for hit in hits:
         by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
-    judged = _judged(hits[: max(limit, JUDGED_TOGETHER)], found, semantic)
+    cosines = cosines_of(lexical, semantic)
+    judged = _judged(hits[: max(limit, JUDGED_TOGETHER)], found, cosines)
     shown = []
     for hit, parts in zip(hits[:limit], judged, strict=False):
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
@@ -83,14 +83,13 @@ def best(
 
 
 def _judged(
-    hits: Sequence[Hit], found: Found, semantic: Sequence[Candidate]
+    hits: Sequence[Hit], found: Found, cosines: Mapping[str, float]
 ) -> list[dict[str, float]]:
     """Return what makes each hit likely to be right, in logits."""
-    cosines = cosines_of(semantic)
     judged = []
     for chunk in speaking_for(hits, found):
         evidence = evidence_of(found.context, chunk, found.alone[chunk.document_id], cosines)
-        is_by_meaning = semantic and chunk.has_vector
+        is_by_meaning = cosines and chunk.has_vector
         judged.append(contributions(evidence, BY_MEANING if is_by_meaning else BY_WORDS))
     return in_agreement(judged)
 
@@ -136,7 +135,7 @@ def found_for(
     share = weights.semantic_for_symbols if query.is_symbol else weights.semantic
     highest = max((c.score for c in lexical), default=0.0) or 1.0
     matched = {c.chunk.document_id: c.score / highest for c in lexical}
-    nearness = _nearness(semantic)
+    nearness = _nearness(cosines_of(lexical, semantic))
     if nearness:  # without any, all count by their words
         nearness = _words_of_those_without_vectors(lexical, matched) | nearness
     scores = _fused(matched, nearness, share)
@@ -177,13 +176,10 @@ def _newest(*rankings: Sequence[Candidate]) -> list[list[Candidate]]:
     return [[c for c in ranking if c.chunk.revision == newest[c.chunk.key]] for ranking in rankings]
 
 
-def _nearness(semantic: Sequence[Candidate]) -> dict[str, float]:
-    """Return the cosines of the candidates of vector search, scaled to 0…1, by document_id."""
-    if not semantic:
-        return {}
-    highest = semantic[0].score
-    lowest = min(semantic[-1].score, highest - _LEAST_SPAN)
-    return {c.chunk.document_id: (c.score - lowest) / (highest - lowest) for c in semantic}
+def _nearness(cosines: Mapping[str, float]) -> dict[str, float]:
+    """Return cosines, scaled to 0…1, by document_id."""
+    highest = max(cosines.values(), default=0.0)
+    return {id_: max(0.0, 1 - (highest - cosine) / _SPAN) for id_, cosine in cosines.items()}
 
 
 def _words_of_those_without_vectors(
@@ -206,7 +202,7 @@ def _fused(
 
     It beats reciprocal rank fusion once its one parameter is chosen: Bruch, Gai, Ingber, An
     Analysis of Fusion Functions for Hybrid Retrieval (TOIS 2023), section 5. BM25 scores need no
-    lower bound but 0, their lowest value; cosines do (see `_LEAST_SPAN`).
+    lower bound but 0, their lowest value; cosines do (see `_SPAN`).
     """
     if not nearness:
         share = 0.0

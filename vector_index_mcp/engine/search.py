@@ -1,6 +1,7 @@
 """Searches a store by words and by vectors at the same time, and ranks what both find."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -50,7 +51,9 @@ async def search(
     while depths[-1] < limit:
         depths.append(depths[-1] * _WIDER)
     matched = partial(_worked_out, is_long, lambda: query.matched)
-    lexical, semantic = await both_searches(store, matched, embed, depths[-1], filters)
+    lexical, semantic = await both_searches(
+        store, matched, embed, depths[-1], filters, with_cosines=True
+    )
     is_long = is_long or depths[-1] > _FEW_CANDIDATES
 
     def ranked() -> list[Hit]:
@@ -69,6 +72,8 @@ async def both_searches(
     embed: Callable[[], Awaitable[Vector | None]],
     limit: int,
     filters: Filters = NO_FILTERS,
+    *,
+    with_cosines: bool = False,
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Run full-text search and vector search at the same time.
 
@@ -78,6 +83,8 @@ async def both_searches(
         embed: Returns the query's vector, or None to search the full text alone.
         limit: How many candidates of each search at most.
         filters: Which chunks count.
+        with_cosines: Whether to compare the vectors of what full-text search finds, too, if they
+            lie on this machine.
 
     Returns:
         The candidates of full-text search and those of vector search, each best first.
@@ -87,16 +94,26 @@ async def both_searches(
     """
     lexical: list[Candidate] = []
     semantic: list[Candidate] = []
+    asked: Vector | None = None
 
     async def match() -> None:
-        lexical.extend(await store.matching(await words(), limit, filters))
+        matched = await words()
+        lexical.extend(await store.matching(matched, limit, filters, with_vectors=with_cosines))
 
     async def find_nearest() -> None:
-        if (vector := await embed()) is not None:
-            semantic.extend(await store.nearest(vector, limit, filters))
+        nonlocal asked
+        if (asked := await embed()) is not None:
+            semantic.extend(await store.nearest(asked, limit, filters))
 
     await all_of(match, find_nearest)
-    return lexical, semantic
+    return [compared(each, asked) for each in lexical], semantic
+
+
+def compared(found: Candidate, asked: Vector | None) -> Candidate:
+    """Return the candidate with its cosine, if its vector and the query's are known."""
+    if found.vector is None or asked is None:
+        return found
+    return replace(found, cosine=float(found.vector @ asked))
 
 
 async def all_of(*searches: Callable[[], Coroutine[Any, Any, None]]) -> None:

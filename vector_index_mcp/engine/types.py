@@ -171,6 +171,10 @@ class Candidate:
     chunk: StoredChunk
     score: float
     """The BM25 score of full-text search, or the cosine of vector search."""
+    vector: Vector | None = field(default=None, compare=False, repr=False)
+    """The chunk's vector, if full-text search was asked for it."""
+    cosine: float | None = None
+    """Of a candidate of full-text search: the cosine of its vector and the query's, if known."""
 
 
 @dataclass(frozen=True, slots=True)

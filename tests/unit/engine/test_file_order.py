@@ -142,7 +142,7 @@ def test_each_weight_has_the_sign_that_its_meaning_demands():
     assert BY_MEANING.meaning > BY_SOME_MEANING.meaning > 0
     assert BY_WORDS.meaning == 0
     assert logit(FileEvidence(1, 1, 1, 1, 1, 1), BY_MEANING) == pytest.approx(
-        4.28 + 1.2 + 1.2 + 1.52 + 1.98 - 0.52
+        3.38 + 1.75 + 2.81 + 2.2 + 1.98 - 0.63
     )
 
 

@@ -79,8 +79,17 @@ def test_meaning_counts_less_for_an_identifier_than_for_a_sentence():
 def test_a_search_that_found_nothing_has_no_say(share):
     weights = replace(WEIGHTS, semantic=share)
     assert fused({"a": 4.0, "b": 2.0}, {}, weights=weights) == {"a": 1.0, "b": 0.5}
-    only_near = fused({}, {"a": 0.7, "b": 0.4, "c": 0.1}, weights=weights)
+    only_near = fused({}, {"a": 0.7, "b": 0.5, "c": 0.1}, weights=weights)
     assert only_near == pytest.approx({"a": 1.0, "b": 0.5, "c": 0.0})
+
+
+def test_what_words_alone_have_found_counts_by_its_meaning_as_well():
+    lexical = {"far.py": 9.0, "near.py": 9.0}
+    cosines = {"far.py": 0.1, "near.py": 0.6}
+    plainly = partial(rank, QUESTION, without=SIGNALS.keys() | STEPS)
+    known = [replace(each, cosine=cosines[each.chunk.key]) for each in candidates(lexical)]
+    best = plainly(known, candidates({"other.py": 0.7}))[0]
+    assert best.chunk.key == "near.py"
 
 
 def test_found_by_both_beats_found_by_one_as_well():

@@ -1,4 +1,4 @@
-"""Reads the rows of one generation, to publish them to other machines, compare or count them."""
+"""Reads the rows of one generation: publishes, compares and counts them, or tells what is there."""
 
 from collections.abc import Iterable
 
@@ -6,9 +6,9 @@ import lancedb
 import pyarrow.compute as pc
 
 from vector_index_mcp.engine.store import schema
-from vector_index_mcp.engine.store.predicates import is_among
+from vector_index_mcp.engine.store.predicates import contains, is_among, predicate_of
 from vector_index_mcp.engine.store.reach import Reach, to_the_end
-from vector_index_mcp.engine.types import Claim, Vector
+from vector_index_mcp.engine.types import NO_FILTERS, Claim, Filters, Vector
 
 
 class Contents:
@@ -18,6 +18,21 @@ class Contents:
         self._reach = reach
         self._chunks = chunks
         self._dimension = dimension
+
+    async def holds(self, filters: Filters) -> bool:
+        """Return whether any chunk fulfils `filters`."""
+        with self._reach.asked("searching"):
+            rows = self._chunks.query().select(["file_path"]).limit(1)
+            if where := predicate_of(filters):
+                rows = rows.where(where)
+            return bool(await to_the_end(rows.to_list()))
+
+    async def has_text(self, part: str, filters: Filters = NO_FILTERS) -> bool:
+        """Return whether any chunk contains `part` in any case. Reads all texts: 1 ms for 2,000."""
+        terms = [contains("extracted_text_chunk", part), predicate_of(filters)]
+        with self._reach.asked("searching"):
+            rows = self._chunks.query().where(" AND ".join(filter(None, terms)))
+            return bool(await to_the_end(rows.select(["file_path"]).limit(1).to_list()))
 
     async def languages(self) -> list[str]:
         """Return the language of each file that has text."""
