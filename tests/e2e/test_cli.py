@@ -120,12 +120,19 @@ def test_a_command_is_about_the_project_that_you_stand_in(indexed):
     assert not (below / ".lancedb").exists()
 
 
+def test_a_search_without_vectors_says_what_makes_some(indexed):
+    found = indexed.run(*SEARCH, "project", "how connections are accepted")
+    note = "no chunk has been embedded yet; call trigger_index, or run `vector-index-mcp index`."
+    assert note in " ".join(found.stdout.split())
+
+
 def test_a_folder_of_an_indexed_project_gets_no_index_of_its_own(indexed):
     found = indexed.run(*SEARCH, "project/server", "def", "--format", "grep")
     assert [line.partition(":")[0] for line in found.stdout.splitlines()] == [
         "project/server/listen.py"
     ]
-    said = f"project/server lies in {indexed.project}, whose index is used\n"
+    used = f"project/server lies in {indexed.project}, whose index is used"
+    said = f"{used}; only server/ is searched\n"
     assert found.stderr.startswith(said)
     assert not (indexed.project / "server/.lancedb").exists()
 

@@ -35,9 +35,12 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
         parsed.path = os.path.relpath(meant, folder)
     elif meant != folder:
         parsed.path = os.path.relpath(meant)
-        write(f"{visible(typed)} lies in {visible(str(meant))}, whose index is used", sys.stderr)
+        limit = ""
         if getattr(parsed, "glob", None) == "":
             parsed.glob = folder.relative_to(meant).as_posix()
+            limit = f"; only {visible(parsed.glob)}/ is searched"
+        used = f"{visible(typed)} lies in {visible(str(meant))}, whose index is used{limit}"
+        write(used, sys.stderr)
     if getattr(parsed, "similar_to", ""):
         parsed.similar_to = _counted_from(meant, parsed.similar_to)
     return meant
