@@ -120,10 +120,15 @@ def test_a_command_is_about_the_project_that_you_stand_in(indexed):
     assert not (below / ".lancedb").exists()
 
 
-def test_a_search_without_vectors_says_what_makes_some(indexed):
-    found = indexed.run(*SEARCH, "project", "how connections are accepted")
-    note = "no chunk has been embedded yet; call trigger_index, or run `vector-index-mcp index`."
+@needs_model
+def test_a_search_without_vectors_says_what_makes_some(place):
+    settings = environment(place.folder)
+    found = started(*SEARCH, "project", "rain", cwd=place.folder, variables=settings)
+    note = "`vector-index-mcp index` makes vectors, and so does a service."
     assert note in " ".join(found.stdout.split())
+    started("index", "project", cwd=place.folder, variables=settings)
+    found = started(*SEARCH, "project", "rain", cwd=place.folder, variables=settings)
+    assert "makes vectors" not in found.stdout
 
 
 def test_a_folder_of_an_indexed_project_gets_no_index_of_its_own(indexed):

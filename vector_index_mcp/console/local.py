@@ -25,6 +25,7 @@ from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
 _CHANGES_ARE_INDEXED_SECONDS = 3.0
+_MAKES_VECTORS = "`vector-index-mcp index` makes vectors, and so does a service."
 
 
 async def index(project: Path, settings: Settings, began: float, *, force: bool) -> int:
@@ -75,7 +76,10 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
                 wait_for_model=True,
                 on_loading=following.loading_shown(bar),
             )
+        is_lacking = codebase.index.progress.waits_for_vectors
     result = wire.search_result(answer, wanted.max_tokens, explain=wanted.explain)
+    if is_lacking and result.mode == "lexical":  # and none are made here: a search is too short
+        result.note = " ".join(filter(None, (result.note, _MAKES_VECTORS)))
     return output.of_search(result, Query(wanted.query), wanted)
 
 

@@ -77,7 +77,7 @@ class Question:
     async def _embed(self) -> tuple[Vector | None, str]:
         embedder, model = self._embedder, self._index.manifest.model
         if model is None or self.ledger.unembedded_count >= self.ledger.chunk_count:
-            return None, embedder.reason or self._nothing_embedded()
+            return None, embedder.reason or "no chunk has been embedded yet"
         at_once = await embedder.asked(self.text)
         if at_once is not None and at_once[1].digest == model.digest:
             return at_once[0], ""
@@ -99,11 +99,6 @@ class Question:
                 self._live_index.vectors.check_model(again=True)
             return None, "the index holds vectors of another model and is being embedded anew"
         return vector, ""
-
-    def _nothing_embedded(self) -> str:
-        why = "no chunk has been embedded yet"
-        is_being_done = self._live_index.vectors is not None
-        return why if is_being_done else f"{why}; {self._remedies.again}"
 
     async def _say_if_it_loads(self) -> None:
         """Call `on_loading` if a model is being loaded.
