@@ -4,16 +4,14 @@
 about its subject. So whatever says "project" or "for" would be found instead.
 """
 
-import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 
-from vector_index_mcp.engine.likelihood import likelihood
+from vector_index_mcp.codebase.lead import led
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Hit, StoredChunk, Why
+from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.indexing.ledger import Ledger
 
 _ASKING = frozenset(
@@ -40,7 +38,6 @@ _BEGINNING = 4  # chunks
 # (92 %; of the first chunks alone 88 %) has half of the words of the package's own description.
 _LOGIT = 2.4
 _NAME = "introduction"  # in explanations
-_MOST_OTHERS = 3  # further chunks of the file that the hit names
 
 
 def asks_for_whole(query: Query) -> bool:
@@ -70,28 +67,10 @@ async def introduced(
         rows = (await store.rows([key])).get(key, [])
         chunks = sorted((chunk for chunk, _ in rows), key=lambda chunk: chunk.chunk_index)
         if chunks:
-            first = _introduction(chunks)
-            rest = [hit for hit in hits if hit.chunk.document_id != first.chunk.document_id]
-            return [first, *map(_behind, rest)][:limit]
+            first = chunks[beginning_of([chunk.text for chunk in chunks])]
+            others = [chunk for chunk in chunks if chunk is not first]
+            return led(first, others, hits, limit, name=_NAME, logit=_LOGIT)
     return None
-
-
-def _introduction(chunks: Sequence[StoredChunk]) -> Hit:
-    first = chunks[beginning_of([chunk.text for chunk in chunks])]
-    others = tuple(chunk for chunk in chunks if chunk is not first)[:_MOST_OTHERS]
-    parts = {_NAME: _LOGIT}
-    because = Why(0.0, None, {}, chunk=1.0, file=parts, likelihood=parts)
-    return Hit(first, 1.0, likelihood(parts), others, because)
-
-
-def _behind(hit: Hit) -> Hit:
-    """Lower a hit's likelihood: it is right at most as often as the introduction is wrong."""
-    if hit.why is None:
-        return hit
-    excess = max(0.0, math.fsum(hit.why.likelihood.values()) + _LOGIT)
-    parts = {**hit.why.likelihood, _NAME: -excess}
-    because = replace(hit.why, likelihood=parts)
-    return replace(hit, likelihood=likelihood(parts), why=because)
 
 
 def beginning_of(texts: Sequence[str]) -> int:

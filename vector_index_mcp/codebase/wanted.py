@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from vector_index_mcp.codebase import absent
+from vector_index_mcp.codebase import absent, named
 from vector_index_mcp.codebase.filters import files_of, meant_instead, why_nothing
 from vector_index_mcp.codebase.introduction import asks_for_whole, introduced
 from vector_index_mcp.codebase.limits import (
@@ -187,6 +187,10 @@ class Wanted:
             hits = await self._alike(store, question, root, limit, filters)
             return Findings(hits, await self._why_none(hits, filters, store, question, root))
         hits = await search(store, self.query, question.embed, limit, filters)
+        if filters == Filters():
+            opened = await named.opened(self.query, hits, limit, store, question.ledger)
+            if opened is not None:
+                return Findings(opened)
         if filters in (Filters(), Filters(kind="docs")) and asks_for_whole(self.query):
             lead = await introduced(hits, limit, store, question.ledger)
             if lead is not None:

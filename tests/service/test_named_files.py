@@ -1,0 +1,78 @@
+"""A query that is nothing but the path of a file finds that place first."""
+
+import pytest
+from fakes import FakeEmbedder
+from serving import call, codebase_of, serving, settled
+from writing import write
+
+pytestmark = pytest.mark.anyio
+
+
+def functions(count, name):
+    body = "".join(f"    step_{n} = compute({n})\n" for n in range(25))
+    return "".join(f"def {name}_{n}():\n{body}\n\n" for n in range(count)) + "x = 1\n"
+
+
+FILES = {
+    "lib/dsl.py": functions(5, "dsl"),
+    "lib/other.py": "# See lib/dsl.py.\nimport dsl\n",
+    "a/same.py": "def one():\n    return 1\n",
+    "b/same.py": "def two():\n    return 2\n",
+    "README.md": "# Title\n\nAll about dsl.py and more.\n",
+    "docs/README.md": "# Docs\n\nAll about the docs.\n",
+}
+
+
+@pytest.fixture(scope="module")
+async def client(tmp_path_factory):
+    root = tmp_path_factory.mktemp("named") / "project"
+    root.mkdir()
+    write(root, FILES)
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("query", "file", "line"),
+    [
+        ("lib/dsl.py", "lib/dsl.py", 1),
+        ("dsl.py", "lib/dsl.py", 1),
+        ("`lib/dsl.py`", "lib/dsl.py", 1),
+        ("./lib/dsl.py:100", "lib/dsl.py", 100),
+        ("lib/dsl.py:100:7", "lib/dsl.py", 100),
+        ("dsl.py#L60-L70", "lib/dsl.py", 60),
+        ("lib/dsl.py:99999", "lib/dsl.py", 141),
+        ("a/same.py", "a/same.py", 1),
+        ("README.md", "README.md", 1),
+        ("docs/README.md", "docs/README.md", 1),
+    ],
+)
+async def test_the_place_is_first(client, query, file, line):
+    answer = await call(client, "search_index", query=query)
+    first, *others = answer["results"]
+    assert first["file_path"] == file
+    assert first["start_line"] <= line <= first["end_line"]
+    assert first["score"] >= 0.95
+    assert all(hit["score"] <= 0.05 for hit in others)
+    places = [(hit["file_path"], hit["start_line"]) for hit in answer["results"]]
+    assert len(set(places)) == len(places)
+
+
+async def test_what_comes_next_in_the_file_is_named(client):
+    [first] = (await call(client, "search_index", query="lib/dsl.py", top_k=1))["results"]
+    starts = [int(lines.split("-")[0]) for lines in first["also"]]
+    assert starts[0] == first["end_line"] + 1
+    assert starts == sorted(starts)
+
+
+@pytest.mark.parametrize("query", ["same.py", "nowhere.py", "what does lib/dsl.py do"])
+async def test_a_path_of_several_files_or_none_or_among_words_is_searched(client, query):
+    answer = await call(client, "search_index", query=query, verbose=True)
+    assert all("path" not in (hit.get("why") or {}) for hit in answer["results"])
+    assert answer["results"][0]["score"] < 0.95
+
+
+async def test_a_filter_is_kept_to(client):
+    answer = await call(client, "search_index", query="lib/dsl.py", path="docs")
+    assert {hit["file_path"] for hit in answer["results"]} == {"docs/README.md"}
