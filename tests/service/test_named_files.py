@@ -43,6 +43,7 @@ async def client(tmp_path_factory):
         ("lib/dsl.py:100:7", "lib/dsl.py", 100),
         ("dsl.py#L60-L70", "lib/dsl.py", 60),
         ("lib/dsl.py:99999", "lib/dsl.py", 141),
+        ("/home/me/project/lib/dsl.py:30", "lib/dsl.py", 30),
         ("a/same.py", "a/same.py", 1),
         ("README.md", "README.md", 1),
         ("docs/README.md", "docs/README.md", 1),

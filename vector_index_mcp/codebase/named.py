@@ -19,13 +19,21 @@ _NAME = "path"  # in explanations
 
 
 def file_named(query: Query, keys: Iterable[str]) -> str:
-    """Return the key of the only file that the query names; empty if it names none, or more."""
+    """Return the key of the only file that the query names; empty if it names none, or more.
+
+    The path may begin below the project's folder, or above it.
+    """
     if len(query.text.split()) != 1 or len(query.paths) != 1:
         return ""
     [path] = query.paths
-    found = [key for key in keys if f"/{composed(key)}".endswith(f"/{path}")]
-    whole = [key for key in found if composed(key) == path]
-    return (whole or found)[0] if len(whole or found) == 1 else ""
+    places = {f"/{composed(key)}": key for key in keys}
+    if f"/{path}" in places:
+        return places[f"/{path}"]
+    inside = [key for place, key in places.items() if place.endswith(f"/{path}")]
+    if inside:
+        return inside[0] if len(inside) == 1 else ""
+    around = [place for place in places if place.count("/") > 1 and f"/{path}".endswith(place)]
+    return places[max(around, key=len)] if around else ""
 
 
 async def opened(
