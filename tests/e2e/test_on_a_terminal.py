@@ -388,7 +388,7 @@ def test_the_doctor_finds_what_is_wrong_and_says_what_to_do(folder, variables):
     assert "ok       index: 3 chunks of 3 files, 0 vectors, 0 files skipped" in ran.stdout
     assert "ok       service: none runs; the first client starts one" in ran.stdout
     assert "(environment)" in ran.stdout
-    assert ran.stdout.splitlines()[-1] == "17 checks: 16 ok, 1 FAILED"
+    assert ran.stdout.splitlines()[-1] == "19 checks: 18 ok, 1 FAILED"
 
 
 def test_the_doctor_looks_where_one_is_and_writes_ascii(folder, variables):

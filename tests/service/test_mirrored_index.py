@@ -28,6 +28,9 @@ from serving import (
 from waiting import eventually, held_at
 from writing import put, write
 
+from vector_index_mcp.doctor import team as doctor_team
+from vector_index_mcp.doctor.finding import Case, Verdict
+from vector_index_mcp.doctor.subject import Project as DoctorProject
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.removal import Left
 from vector_index_mcp.indexing.indexer import Indexer
@@ -42,6 +45,7 @@ from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.ownership import Records
 from vector_index_mcp.indexing.removal import remove_index
 from vector_index_mcp.objects.opening import opened
+from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -389,6 +393,19 @@ async def test_a_description_that_lies_or_does_not_fit_is_refused(filled, clone,
     assert status["shared_index"].startswith("not used: ")
     assert status["last_run"]["files_indexed"] == status["indexed_file_count"]
     assert {p for p in clone.parent.parent.rglob("*") if "evil" in p.name} == outside
+
+
+async def test_the_doctor_names_what_is_published(filled, clone, store):
+    given = Settings(lancedb_uri=str(clone.parent / "unused"), shared_index=str(store))
+    case = Case(DoctorProject(clone, given), given, {}, clone.parent, clone.parent)
+    finding = await anyio.to_thread.run_sync(doctor_team.index, case)
+    assert finding.verdict is Verdict.OK
+    assert finding.words.startswith(f"{store}: that of branch main")
+    for branch in files_in(store, "branches"):
+        branch.write_text("nonsense")
+    finding = await anyio.to_thread.run_sync(doctor_team.index, case)
+    assert finding.verdict is Verdict.WARNING
+    assert "the branch's document there is invalid" in finding.words
 
 
 async def test_a_branch_that_makes_no_sense_is_refused(filled, clone, store):

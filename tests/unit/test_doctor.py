@@ -464,6 +464,25 @@ def test_a_drive_that_hangs_is_a_warning_soon(tmp_path, drive, monkeypatch):
     assert "does not answer within" in finding.words
 
 
+def test_a_shared_index_that_is_nowhere_is_a_warning(tmp_path, case):
+    assert team.index(case).verdict is OK
+    nowhere = str(tmp_path / "nowhere")
+    finding = team.index(make_case(tmp_path, tmp_path, shared_index=nowhere))
+    assert finding == warning(
+        f"{nowhere}: nothing is published there for a branch of this project; the project is "
+        "indexed here",
+        "correct VECTOR_INDEX_SHARED_INDEX",
+    )
+
+
+def test_a_shared_index_on_a_drive_that_hangs_is_a_warning_soon(tmp_path, drive, monkeypatch):
+    monkeypatch.setattr(team, "_SECONDS", 0.3)
+    drive.hang()
+    finding = team.index(make_case(tmp_path, tmp_path, shared_index=str(drive.folder)))
+    assert finding.verdict is WARNING
+    assert "does not answer within" in finding.words
+
+
 def test_a_store_that_has_lied_is_a_warning(tmp_path, monkeypatch):
     said = "/team: 3 vectors used of 1 pack; switched off: the pack x has others; delete it there"
     monkeypatch.setattr(Project, "team_vectors", lambda _: said)

@@ -55,11 +55,12 @@ CHECKS: Checks = (
     ("index", index.index, _LONG_SECONDS),
     ("model", model.model, _LONG_SECONDS),
     ("team's vectors", team.vectors, _SECONDS),
+    ("team's index", team.index, _SECONDS),
     ("first answer", index.first_answer, _LONG_SECONDS),
     ("settings", places.settings, _SECONDS),
 )
 CHECKS_OF_DOCUMENTS: Checks = (("collections", places.collections, _SECONDS), *CHECKS)
-NEED_LANCEDB = {"service", "index", "first answer"}
+NEED_LANCEDB = {"service", "index", "first answer", "team's index"}
 _STYLES = {
     Verdict.OK: "green",
     Verdict.WARNING: "bold magenta",

@@ -1,10 +1,12 @@
-"""Checks the store of vectors that a team shares."""
+"""Checks what a team shares: the store of vectors, and the published index."""
 
 from collections import Counter
+from pathlib import Path
 
 import anyio
 
 from vector_index_mcp.doctor.finding import Case, Finding, ok, warning
+from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.engine.model import model_on_this_machine
 from vector_index_mcp.engine.wording import of_code
 from vector_index_mcp.errors import (
@@ -20,7 +22,7 @@ from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.settings import PREFIX, Settings
 
 _SECONDS = 10.0  # for a listing, which usually takes well below one second
-_SETTING = f"{PREFIX}SHARED_CACHE"
+_SETTING, _SETTING_OF_INDEX = f"{PREFIX}SHARED_CACHE", f"{PREFIX}SHARED_INDEX"
 
 
 def vectors(case: Case) -> Finding:
@@ -50,6 +52,42 @@ def vectors(case: Case) -> Finding:
         return warning(words, "set VECTOR_INDEX_EMBEDDING_MODEL to the team's, or share yours")
     ours = counted(count[digest] if digest else packs, "pack")
     return ok(f"{uri}: {ours}{' of vectors of this model' if digest else ''}", *details)
+
+
+def index(case: Case) -> Finding:
+    """Check whether an index is published for a branch of the project."""
+    uri = case.settings.shared_index
+    if not uri or not isinstance(case.subject, Project):
+        return ok(f"not used; {_SETTING_OF_INDEX} is not set")
+    try:
+        described = anyio.run(_published, uri, case.subject.project)
+    except StorageError as error:
+        remedies = case.subject.remedies
+        words, remedy = remedies.split(remedies.message(error))
+    else:
+        if described:
+            return ok(f"{uri}: that of {described}")
+        words = f"{uri}: nothing is published there for a branch of this project"
+        remedy = ""
+    return warning(
+        f"{words}; the project is indexed here", remedy or f"correct {_SETTING_OF_INDEX}"
+    )
+
+
+async def _published(uri: str, project: Path) -> str:
+    """The description of the index that the project would fetch; empty if there is none.
+
+    Raises:
+        StorageError: If the store refuses or is silent.
+    """
+    from vector_index_mcp.indexing.mirroring.reading import branches_of, first_of  # and LanceDB
+
+    try:
+        with anyio.fail_after(_SECONDS):
+            snapshot = await first_of(opened(uri), branches_of(project))
+        return "" if snapshot is None else snapshot.description
+    except TimeoutError:
+        raise StorageError(f"{uri} does not answer within {_SECONDS:g} s") from None
 
 
 async def _count(uri: str) -> Counter[str]:

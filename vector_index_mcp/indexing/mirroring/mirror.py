@@ -23,12 +23,12 @@ from vector_index_mcp.indexing.mirroring import limits
 from vector_index_mcp.indexing.mirroring.fetching import RECORDS, Fetch, fetch
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
 from vector_index_mcp.indexing.mirroring.origin import Origin
-from vector_index_mcp.indexing.mirroring.reading import first_of
+from vector_index_mcp.indexing.mirroring.reading import branches_of, first_of
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.objects.store import Objects
-from vector_index_mcp.processes import errand, git
+from vector_index_mcp.processes import errand
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,6 @@ FETCHED = "index.fetched"
 _PROVING = "vector_index_mcp.indexing.mirroring.proving"
 _NOTHING = "nothing is published there for a branch of this project"
 _MANIFEST = "manifest.lance"
-USUAL_BRANCHES = ("main", "master")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +130,12 @@ class Mirror:
 
     async def _snapshot(self, objects: Objects) -> Snapshot | None:
         """The published snapshot of the project's branch, or else of the default branch."""
-        names = await anyio.to_thread.run_sync(self._branches)
+        names = await anyio.to_thread.run_sync(branches_of, self._place.home, self._shared.branch)
         try:
             with anyio.fail_after(limits.ASKING_SECONDS):
                 return await first_of(objects, names)
         except TimeoutError:
             raise StorageError(f"no answer within {limits.ASKING_SECONDS:.0f} s") from None
-
-    def _branches(self) -> list[str]:
-        home = self._place.home
-        named = self._shared.branch or (git.branch_of(home) if home else "")
-        default = git.default_branch_of(home) if home else ""
-        return [*dict.fromkeys(filter(None, (named, default, *USUAL_BRANCHES)))]
 
     async def _why_not(self, snapshot: Snapshot) -> str:
         """Why a snapshot cannot be used here; empty if it can."""

@@ -2,13 +2,28 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from vector_index_mcp.errors import StorageError
 from vector_index_mcp.indexing.mirroring import layout, limits
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
 from vector_index_mcp.objects.store import Objects, at_once
+from vector_index_mcp.processes import git
 
+USUAL_BRANCHES = ("main", "master")
 _TRIES = 3  # in case a branch gets another snapshot while its former one is read
+
+
+def branches_of(home: Path | None, branch: str = "") -> list[str]:
+    """Return the branches whose published index may serve a project, the best first.
+
+    Args:
+        home: The project's folder; None if it has none.
+        branch: The one that is wanted; empty for the one that the project is on.
+    """
+    named = branch or (git.branch_of(home) if home else "")
+    default = git.default_branch_of(home) if home else ""
+    return [*dict.fromkeys(filter(None, (named, default, *USUAL_BRANCHES)))]
 
 
 async def named_by(objects: Objects, branch: str) -> str | None:
