@@ -7,6 +7,7 @@ import pytest
 from fakes import FakeEmbedder
 from qmd import documents_of, settled, written
 from visitor import Visitor
+from waiting import eventually
 from writing import write
 
 from vector_index_mcp.page.documents import DocumentsPage
@@ -57,6 +58,17 @@ async def test_documents_are_found_with_their_best_lines_marked(tmp_path):
         text = "\n".join("".join(piece for piece, _ in line) for line in best["lines"])
         assert "Trains leave hourly." in text
         assert MORE["notes/guide.md"].split("\n")[best["line"] - 1] == "Trains leave hourly."
+
+
+@pytest.mark.parametrize(
+    ("query", "is_miss"), [("zebra crossing", True), ("budget", False), ("odd", False)]
+)
+async def test_it_is_told_if_no_result_has_a_word_of_the_query(tmp_path, query, is_miss):
+    async with visiting(tmp_path) as (visitor, documents):
+        await eventually(lambda: not documents.index.progress.waits_for_vectors)
+        found = await asked(visitor, "search", query=query, mode="vsearch")
+    assert found["results"]
+    assert found["note"].startswith("No result has a word of the query") is is_miss
 
 
 async def test_a_collection_narrows_a_search_down(tmp_path):

@@ -26,6 +26,7 @@ GetService = Callable[[], Awaitable["Documents"]]
 
 _RESULTS = 20
 _MOST_LISTED = 1_000
+_NO_WORDS = "No result has a word of the query; these are the nearest by meaning."
 _SNIPPET_CHARS = 500
 _PLAIN = {".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org"}
 """Extensions of documents that are not Markdown and are not converted to it."""
@@ -159,10 +160,16 @@ def _about(entry: "Entry") -> dict[str, Any]:
 
 
 def _searched(answer: "Answer") -> dict[str, Any]:
+    hits = [_hit(answer, found) for found in answer.found]
+    wanted = frozenset(answer.stems)
+    lines = [line for hit in hits for line in hit["lines"]]
+    lines += [marking.by_stems(hit["title"], wanted) for hit in hits]
+    has_words = any(is_marked for line in lines for _, is_marked in line)
+    is_miss = bool(hits and wanted) and not has_words
     return {
         "seconds": answer.seconds,
-        "note": answer.note,
-        "results": [_hit(answer, found) for found in answer.found],
+        "note": " ".join(filter(None, (_NO_WORDS if is_miss else "", answer.note))),
+        "results": hits,
     }
 
 
