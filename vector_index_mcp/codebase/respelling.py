@@ -39,13 +39,20 @@ def _spellings(symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
     return parts | whole
 
 
+def _digits(word: str) -> str:
+    return "".join(filter(str.isdigit, word))
+
+
 def _nearest(spelled: str, known: Mapping[str, str]) -> str:
     """Return the name whose spelling is nearest; empty if none is near."""
-    # Only names of the same first letter: nobody mistypes that, and a tenth is left to compare.
+    # Only names of the same first letter: nobody mistypes that, and a tenth is left to compare. And
+    # of the same digits: `utf16` is no slip for `utf8`.
     alike = [
         each
         for each in known
-        if each[:1] == spelled[0] and abs(len(each) - len(spelled)) <= _MOST_CHARS_APART
+        if each[:1] == spelled[0]
+        and abs(len(each) - len(spelled)) <= _MOST_CHARS_APART
+        and _digits(each) == _digits(spelled)
     ]
     near = get_close_matches(spelled, alike, 1, _LEAST_LIKE)
     return known[near[0]] if near else ""

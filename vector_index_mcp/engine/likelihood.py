@@ -27,7 +27,7 @@ class Evidence:
     cosine: float
     """The cosine of its vector and the query's; 0 if it is not known."""
     defines: float
-    """Whether it defines an identifier of the query."""
+    """Whether it defines an identifier of the query, if that asks for something else as well."""
     holds: float
     """Whether its text contains the identifier that is the query; less in another spelling."""
     is_symbol: float
@@ -43,7 +43,6 @@ class Weights:
 
 
 # Fitted by benchmarks/likelihood.py on 72 packages: 5,719 questions, of which 2,978 have no answer.
-# What defines a name also holds it, so that `defines` takes back a part of `holds`.
 BY_MEANING = Weights(-10.82, Evidence(5.74, 3.02, -0.2, 8.15, -0.88, 5.52, -2.62))
 """The weights where vectors were searched as well."""
 BY_WORDS = Weights(-7.03, Evidence(4.23, 3.91, 1.34, 0.0, -0.64, 2.43, -1.41))
@@ -69,7 +68,7 @@ def evidence_of(
         coverage=ctx.share(ctx.held[chunk]),
         names=share_of_names(ctx, chunk),
         cosine=max(0.0, cosines.get(chunk.document_id, 0.0)),
-        defines=float(defines(ctx, chunk) > 1),
+        defines=0.0 if ctx.query.is_symbol else float(defines(ctx, chunk) > 1),
         holds=ctx.holders[chunk],
         is_symbol=float(ctx.query.is_symbol),
     )

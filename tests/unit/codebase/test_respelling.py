@@ -20,6 +20,7 @@ KEYS = ["src/authentication.py", "lib/ObjectPath.cs"]
         ("parse_http_heder", "parseHTTPHeader"),
         ("heaader", "header"),
         ("collection", ""),
+        ("connection2", ""),
         ("umbrella", ""),
         ("sign", ""),
         ("bux", ""),
