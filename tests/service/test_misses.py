@@ -165,6 +165,11 @@ async def test_words_of_a_question_that_stand_nowhere_are_told(client):
     assert "absent" not in answer
 
 
+async def test_of_words_with_a_dash_the_parts_are_told(client):
+    answer = await call(client, "search_index", query="the zebra-crossing of a card")
+    assert answer["note"].startswith("No searched file contains 'zebra' or 'crossing'.")
+
+
 async def test_what_stands_outside_of_the_searched_files_alone_is_missing(client):
     assert "absent" not in await call(client, "search_index", query="addItem")
     answer = await call(client, "search_index", query="addItem", path="docs")

@@ -43,8 +43,9 @@ async def absent(
         return (), ()
     shown = [folded(text) for text in texts]
     names = [name for name in query.identifiers if not _stands_in(shown, name)]
-    parts = {part for name in query.identifiers for part in words(name)}
-    others = [w for w in query.subject if w not in parts and not _stands_in(shown, w)]
+    # Nobody has typed `username` for `user-name`; its parts are told.
+    known = query.compounds | {part for name in query.identifiers for part in words(name)}
+    others = [w for w in query.subject if w not in known and not _stands_in(shown, w)]
     lacking: list[str] = []
     for word in [*names, *others][:_MOST_ASKED]:
         if len(lacking) < _MOST_REPORTED and await _lacks(store, word, filters):

@@ -27,6 +27,8 @@ def refuse(
         known = _OPTION.findall(grammar.format_help())
         near = [meant[unknown]] if unknown in meant else _near(unknown, known)
         guess = f"; did you mean {near[0]}?" if near else ""
+        if not near and unknown and grammar.prog.endswith(" search"):
+            guess = f"; a query that begins with a dash stands behind --: search -- {unknown!a}"
         grammar.error(f"unrecognized arguments: {' '.join(extra)}{guess}")
 
 

@@ -136,6 +136,8 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(
         ),
         (["search", "-C", ".", "/", "retry"], "the project is named twice"),
         (["search", "-C", ".", "machine", "id"], "the query into quotes: search 'machine id'"),
+        (["search", "--filter-tags"], "dash stands behind --: search -- '--filter-tags'"),
+        (["search", "--top-kk", "3", "x"], "did you mean --top-k?"),
         (["search", ".", "/", "thread pool"], "one project at a time: search '.' 'thread pool'"),
         (["status", "-C", "src", "src"], "the project is named twice"),
     ],

@@ -208,7 +208,7 @@ def of_counts(findings: Sequence[Finding]) -> str:
     """Return a line that counts the findings by verdict."""
     verdicts = [finding.verdict for finding in findings]
     counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
-    return f"{len(findings)} findings: {', '.join(counts)}\n"
+    return f"{len(findings)} checks: {', '.join(counts)}\n"
 
 
 def of_status(found: Mapping[str, Any]) -> str:
