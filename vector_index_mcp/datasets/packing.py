@@ -1,20 +1,19 @@
 """Packs a dataset into one file that can be sent, and unpacks such a file.
 
 A file from somebody else is foreign input: only plain files inside the new folder are unpacked, and
-no size in a header is trusted. The last file packed, `SHA256SUMS`, has the checksums of the others
-as `sha256sum` prints them; it is compared and not kept. Packing the same dataset again gives the
-same bytes.
+no size in a header is trusted. Each file has its checksum in its header, where other programs pass
+over it. Packing the same dataset again gives the same bytes.
 """
 
 import hashlib
-import io
 import os
 import re
 import shlex
 import shutil
 import tarfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -25,7 +24,7 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART
 
 ENDING = ".tar.zst"
-_SUMS = "SHA256SUMS"
+_SUM = "VECTOR_INDEX.sha256"  # in the header of a file; POSIX wants the vendor's name first
 # Vectors hardly compress, and texts about four times: a file that grows more when it is unpacked
 # was made to fill the disk.
 _USUAL_BYTES, _MOST_TIMES = 1_000_000_000, 50
@@ -47,10 +46,10 @@ def pack(folder: Path, target: Path) -> int:
     """Write the dataset in `folder` to the file `target`; return the number of files packed.
 
     Raises:
-        BadDatasetError: If a file's name could not be unpacked again.
+        BadDatasetError: If a file's name could not be unpacked again, or a file is being changed.
         OSError: If a file cannot be read or written.
     """
-    paths = sorted(path for path in _files(folder, "") if path != _SUMS)
+    paths = sorted(_files(folder, ""))
     for path in paths:
         if not _is_safe(path):
             raise BadDatasetError(
@@ -62,30 +61,31 @@ def pack(folder: Path, target: Path) -> int:
             pa.CompressedOutputStream(str(part), _CODEC) as stream,
             tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive,
         ):
-            sums = {}
             for path in paths:
                 with (folder / path).open("rb") as file:
-                    read = _Summed(file)
-                    archive.addfile(_member(path, os.fstat(file.fileno()).st_size), read)
-                sums[path] = read.sum
-            listed = _listed(sums)
-            archive.addfile(_member(_SUMS, len(listed)), io.BytesIO(listed))
+                    _add(archive, path, file)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
     return len(paths)
 
 
-def _member(path: str, size: int) -> tarfile.TarInfo:
-    """Return the header of a file in the archive, without time and owner."""
+def _add(archive: tarfile.TarFile, path: str, file: BufferedReader) -> None:
+    """Add a file, without its time and owner.
+
+    Raises:
+        BadDatasetError: If somebody changes it meanwhile.
+    """
     member = tarfile.TarInfo(path)
-    member.size, member.mode = size, 0o644
-    return member
-
-
-def _listed(sums: Mapping[str, str]) -> bytes:
-    """Return the contents of the file of checksums. Pure."""
-    return "".join(f"{sums[path]}  {path}\n" for path in sorted(sums)).encode()
+    member.mode = 0o644
+    sum_ = hashlib.file_digest(file, "sha256").hexdigest()
+    member.size = file.tell()
+    member.pax_headers = {_SUM: sum_}
+    file.seek(0)
+    read = _Summed(file)
+    archive.addfile(member, read)
+    if read.sum != sum_ or file.read(1):
+        raise BadDatasetError(f"{path} is being changed; pack the dataset when nobody writes it")
 
 
 def _files(folder: Path, above: str) -> Iterator[str]:
@@ -138,18 +138,13 @@ def add(file: Path, root: Path) -> Path:
 def _unpack(file: Path, folder: Path) -> None:
     try:
         most = max(_USUAL_BYTES, _MOST_TIMES * file.stat().st_size)
-        sums = {}
         with pa.CompressedInputStream(str(file), _CODEC) as stream:
             bounded: Any = _Bounded(stream, most)
             with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Member) as archive:
                 for count, member in enumerate(archive):
                     if count >= _MOST_FILES:
                         raise BadDatasetError(f"it holds more than {_MOST_FILES:,} files")
-                    if not member.isdir():
-                        sums[member.name] = _taken(archive, member, folder)
-        # A file that an older version packed, or somebody by hand, has none.
-        if sums.pop(_SUMS, None) is not None:
-            _compare(sums, folder / _SUMS)
+                    _take(archive, member, folder)
     except (*_DAMAGE, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the system; a damaged stream has no number
@@ -158,8 +153,9 @@ def _unpack(file: Path, folder: Path) -> None:
         ) from error
 
 
-def _taken(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> str:
-    """Unpack a file; return its checksum."""
+def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    if member.isdir():
+        return
     # A sparse file is refused: its header may name any size, however little was sent.
     is_plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
     if not is_plain or not _is_safe(member.name):
@@ -172,14 +168,9 @@ def _taken(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> s
     read = _Summed(source)
     with place.open("xb") as target:
         shutil.copyfileobj(read, target, _AT_ONCE_BYTES)
-    return read.sum
-
-
-def _compare(sums: Mapping[str, str], listed: Path) -> None:
-    """Compare checksums with those of the file `listed`, and remove that."""
-    if listed.read_bytes() != _listed(sums):
-        raise ValueError("its files do not have the checksums that were packed with them")
-    listed.unlink()
+    # A file that an older version has packed, or somebody by hand, has none.
+    if member.pax_headers.get(_SUM, read.sum) != read.sum:
+        raise ValueError(f"{member.name} does not have the checksum that was packed with it")
 
 
 def _is_safe(path: str) -> bool:

@@ -107,21 +107,48 @@ def test_what_was_packed_without_checksums_is_unpacked(folder, tmp_path, root):
     assert files_of(packing.add(file, root)) == files_of(folder)
 
 
-def test_a_file_that_was_changed_added_or_removed_since_is_damage(folder, root, tmp_path):
-    packing.pack(folder, tmp_path / "a.tar.zst")
+def unpacked(file):
+    """The headers and contents of a packed file."""
     with (
-        pa.CompressedInputStream(str(tmp_path / "a.tar.zst"), "zstd") as stream,
+        pa.CompressedInputStream(str(file), "zstd") as stream,
         tarfile.open(fileobj=io.BytesIO(stream.read())) as archive,
     ):
-        members = {each.name: archive.extractfile(each).read() for each in archive}
-    changed = members | {"metadata.json": members["metadata.json"].replace(b"e", b"a", 1)}
-    fewer = {name: data for name, data in members.items() if name != "metadata.json"}
-    order = sorted(members, key=lambda name: name == "SHA256SUMS")
-    for each in (changed, members | {"more.txt": b"x"}, fewer):
-        names = [name for name in order if name in each] + sorted(each.keys() - set(order))
-        assert "checksums" in refused(sent(tmp_path, *((n, each[n]) for n in names)), root)
-    same = sent(tmp_path, *((name, members[name]) for name in order))
-    assert files_of(packing.add(same, root)) == files_of(folder)
+        return [(each, archive.extractfile(each).read()) for each in archive]
+
+
+def test_a_file_that_is_not_the_one_packed_is_damage(folder, root, tmp_path):
+    packing.pack(folder, tmp_path / "a.tar.zst")
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for member, content in unpacked(tmp_path / "a.tar.zst"):
+            changed = content.replace(b"e", b"a", 1) if member.name == "metadata.json" else content
+            archive.addfile(member, io.BytesIO(changed))
+    why = refused(compressed(tmp_path, data.getvalue()), root)
+    assert "metadata.json does not have the checksum" in why
+
+
+def test_checksums_are_no_files_of_the_dataset(folder, root, tmp_path):
+    packing.pack(folder, tmp_path / "a.tar.zst")
+    assert {member.name for member, _ in unpacked(tmp_path / "a.tar.zst")} == set(files_of(folder))
+    (folder / "SHA256SUMS").write_text("own")
+    packing.pack(folder, tmp_path / "b.tar.zst")
+    assert files_of(packing.add(tmp_path / "b.tar.zst", root)) == files_of(folder)
+
+
+def test_what_is_written_while_it_is_packed_is_refused(folder, tmp_path, monkeypatch):
+    large = folder / "large.bin"  # more than is read at once
+    large.write_bytes(bytes(1_000_000))
+    digest = packing.hashlib.file_digest
+
+    def overtaken(file, name):
+        found = digest(file, name)
+        large.write_bytes(bytes(999_999) + b"X")
+        return found
+
+    monkeypatch.setattr(packing.hashlib, "file_digest", overtaken)
+    with pytest.raises(BadDatasetError, match="is being changed"):
+        packing.pack(folder, tmp_path / "a.tar.zst")
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "mine"]
 
 
 def link(kind, target):
