@@ -14,7 +14,7 @@ DIR is that of quality.py, which says how long a first run takes.
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ HITS = 5  # are judged, and fitted to
 FOREIGN_QUESTIONS = 40  # of other packages, asked of each
 STEPS = 60
 STRENGTH = 1.0  # of the pull towards 0 (L2)
+OF_KIND = 1 + [field.name for field in fields(Evidence)].index("is_symbol")
 BINS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
@@ -97,7 +98,24 @@ async def measure(corpora: list[Corpus], folder: Path) -> dict[str, list[Shown]]
 
 
 def fitted(evidence: Any, is_right: Any) -> Any:
-    """The weights of a logistic regression, by Newton's method; the first is the base."""
+    """The weights of a logistic regression; the first is the base.
+
+    None but the base and that of the kind of query may be negative: what speaks for a hit would
+    speak against it beside a hit of another project. Such a feature is left out.
+    """
+    used = np.ones(evidence.shape[1], bool)
+    while True:
+        weights = np.zeros(len(used))
+        weights[used] = _fitted(evidence[:, used], is_right)
+        wrong = used & (weights < 0)
+        wrong[0] = wrong[OF_KIND] = False
+        if not wrong.any():
+            return weights
+        used[np.argmin(np.where(wrong, weights, 0))] = False
+
+
+def _fitted(evidence: Any, is_right: Any) -> Any:
+    """The weights, by Newton's method."""
     weights = np.zeros(evidence.shape[1])
     pull = STRENGTH * np.r_[0, np.ones(len(weights) - 1)]
     for _ in range(STEPS):
@@ -150,14 +168,14 @@ def auc(likely: Any, is_right: Any) -> float:
 def main() -> int:
     folder, corpora, keeps = arguments_of(__doc__)
     found = {way: judged(hits) for way, hits in anyio.run(measure, corpora, folder).items()}
-    fields = ("base", *Evidence.__slots__)
+    names = ("base", *Evidence.__slots__)
     for way, values in found.items():
         print(f"\n{way}: {values['hits']} hits, AUC {values['AUC of hits']}")
         print(f"of first hits {values['AUC of first hits']}")
         print("| from | told | true | hits |\n|---|---|---|---|")
         for row in values["told and true"]:
             print(f"| {' | '.join(map(str, row))} |")
-        print(", ".join(f"{n}={v}" for n, v in zip(fields, values["weights"], strict=True)))
+        print(", ".join(f"{n}={v}" for n, v in zip(names, values["weights"], strict=True)))
     if keeps:
         result = {"packages": [corpus.name for corpus in corpora], **found}
         print(f"kept in {keep('likelihood', result).name}")

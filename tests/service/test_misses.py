@@ -70,6 +70,19 @@ async def test_a_single_word_that_is_mistyped_shows_what_the_name_finds(client):
     assert answer["results"] == same["results"]
 
 
+@pytest.mark.parametrize("query", ["sendRequst", "sendRequest"])
+async def test_a_name_that_stands_outside_of_what_is_searched_is_not_guessed(client, query):
+    answer = await call(client, "search_index", query=query, path="docs")
+    assert answer["note"].startswith(f"No searched file contains `{query}`; these are the nearest.")
+
+
+async def test_the_lines_that_are_shown_are_those_of_the_name_that_was_searched(client):
+    whole = {"detail": "snippets", "path": "src/net"}
+    typed = await call(client, "search_index", query="sendRequst", **whole)
+    meant = await call(client, "search_index", query="send_request", **whole)
+    assert typed["results"] == meant["results"]
+
+
 async def test_of_a_mistyped_word_among_others_it_is_told_what_is_meant(client):
     query = "how is the requst sent"
     note = "No searched file contains 'requst' (did you mean `request`?)."

@@ -48,7 +48,7 @@ async def absent(
     others = [w for w in query.subject if w not in known and not _stands_in(shown, w)]
     lacking: list[str] = []
     for word in [*names, *others][:_MOST_ASKED]:
-        if len(lacking) < _MOST_REPORTED and await _lacks(store, word, filters):
+        if len(lacking) < _MOST_REPORTED and await lacks(store, word, filters):
             lacking.append(word)
     return (
         tuple(name for name in lacking if name in names),
@@ -67,7 +67,7 @@ def _stands_in(texts: Iterable[str], word: str) -> bool:
     return any(spelled in text for text in texts)
 
 
-async def _lacks(store: Store, word: str, filters: Filters) -> bool:
+async def lacks(store: Store, word: str, filters: Filters) -> bool:
     """Whether no chunk contains `word`, in any spelling, or as a part of a longer word."""
     name = last_name(word)
     asked = [joined(name)] if name.isascii() else words(name)

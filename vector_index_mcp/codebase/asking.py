@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
+from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.errors import counted
 from vector_index_mcp.indexing.ledger import FAILED, Ledger
@@ -42,6 +43,11 @@ class Answer:
     """Why something may be missing from the answer; empty if nothing may be."""
     seconds: float
     """How long the search took."""
+
+    @property
+    def searched(self) -> Query:
+        """What the hits are for."""
+        return Query(self.respelled) if self.respelled else self.wanted.query
 
 
 @dataclass(frozen=True, slots=True)

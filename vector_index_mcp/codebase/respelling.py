@@ -50,7 +50,8 @@ def _nearest(spelled: str, known: Mapping[str, str]) -> str:
     alike = [
         each
         for each in known
-        if each[:1] == spelled[0]
+        if each != spelled  # it stands outside of what is searched
+        and each[:1] == spelled[0]
         and abs(len(each) - len(spelled)) <= _MOST_CHARS_APART
         and _digits(each) == _digits(spelled)
     ]

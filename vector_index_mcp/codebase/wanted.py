@@ -201,7 +201,12 @@ class Wanted:
             found.names, found.words = await absent.absent(store, self.query, texts, filters)
         if lacking := (*found.names, *found.words):
             symbols, keys = await store.contents.symbols(), question.ledger.keys()
-            found.meant = await anyio.to_thread.run_sync(meant, lacking, symbols, keys)
+            guesses = await anyio.to_thread.run_sync(meant, lacking, symbols, keys)
+            found.meant = {
+                word: name
+                for word, name in guesses.items()
+                if not await absent.lacks(store, name, filters)
+            }
         if found.meant and len(self.query.tokens) == 1:
             [found.respelled] = found.meant.values()
             question.rephrase(found.respelled)

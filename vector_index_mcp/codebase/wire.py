@@ -252,7 +252,7 @@ def _hit(
     if detail == "locations":
         text = ""
     elif detail == "snippets":
-        first, text = best_lines(text, answer.wanted.query, chunk.symbols)
+        first, text = best_lines(text, answer.searched, chunk.symbols)
         start += first
         end = start + text.rstrip("\n").count("\n")
     return SearchHit(

@@ -88,7 +88,8 @@ def _search(
         return awaited(partial(local.search, project, settings, wanted))
     from vector_index_mcp.console import output
 
-    return output.of_search(SearchResult.model_validate(answer), Query(wanted.query), wanted)
+    result = SearchResult.model_validate(answer)
+    return output.of_search(result, Query(result.respelled or wanted.query), wanted)
 
 
 def status(project: Path, settings: Settings, *, as_json: bool) -> int:

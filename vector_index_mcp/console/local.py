@@ -80,7 +80,7 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
     result = wire.search_result(answer, wanted.max_tokens, explain=wanted.explain)
     if is_lacking and result.mode == "lexical":  # and none are made here: a search is too short
         result.note = " ".join(filter(None, (result.note, _MAKES_VECTORS)))
-    return output.of_search(result, Query(wanted.query), wanted)
+    return output.of_search(result, Query(result.respelled or wanted.query), wanted)
 
 
 async def status(project: Path, settings: Settings, *, as_json: bool) -> int:

@@ -76,7 +76,7 @@ class ProjectPage:
         return await anyio.to_thread.run_sync(self._searched, answer, codebase.root)
 
     def _searched(self, answer: "Answer", root: Path) -> dict[str, Any]:
-        subject = answer.wanted.query.subject
+        subject = answer.searched.subject
         result = wire.search_result(answer, MAX_TOKENS[1], explain=True)  # people need no budget
         hits = [
             _hit(hit, subject) | self._edited(root, hit.file_path, hit.start_line)

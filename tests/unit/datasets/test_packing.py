@@ -142,7 +142,7 @@ def test_what_is_written_while_it_is_packed_is_refused(folder, tmp_path, monkeyp
 
     def overtaken(file, name):
         found = digest(file, name)
-        large.write_bytes(bytes(999_999) + b"X")
+        large.write_bytes(Random(found.hexdigest()).randbytes(1_000_000))
         return found
 
     monkeypatch.setattr(packing.hashlib, "file_digest", overtaken)
