@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from vector_index_mcp.engine.words import joined, last_name, words
 
 _FEWEST_CHARS = 5  # of shorter words, one letter makes another word
+_MOST_CHARS = 40  # difflib's time grows with the square; 10,000 names of 60 letters took 3 s
+_MOST_COMPARED = 3_000  # names; at most 0.3 s a word
 _MOST_CHARS_APART = 2
 # Of difflib's ratio: a letter more or less in words of five letters and more, another one in words
 # of eight, two exchanged ones in words of ten. Of 0.84, `collection` was near to "conection".
@@ -21,7 +23,7 @@ def meant(lacking: Iterable[str], symbols: Iterable[str], keys: Iterable[str]) -
         keys: The paths of its files.
     """
     asked = {joined(last_name(word)): word for word in lacking}
-    asked = {spelled: word for spelled, word in asked.items() if len(spelled) >= _FEWEST_CHARS}
+    asked = {s: word for s, word in asked.items() if _FEWEST_CHARS <= len(s) <= _MOST_CHARS}
     if not asked:
         return {}
     known = _spellings(symbols, keys)
@@ -55,5 +57,5 @@ def _nearest(spelled: str, known: Mapping[str, str]) -> str:
         and abs(len(each) - len(spelled)) <= _MOST_CHARS_APART
         and _digits(each) == _digits(spelled)
     ]
-    near = get_close_matches(spelled, alike, 1, _LEAST_LIKE)
+    near = get_close_matches(spelled, alike[:_MOST_COMPARED], 1, _LEAST_LIKE)
     return known[near[0]] if near else ""

@@ -37,3 +37,21 @@ def test_each_word_has_its_own():
         "conection": "Connection",
         "signture": "Signature",
     }
+
+
+def test_only_so_many_names_are_compared_and_none_that_is_very_long(monkeypatch):
+    compared = []
+
+    def note(word, names, *_):
+        compared.extend(names)
+        return []
+
+    monkeypatch.setattr("vector_index_mcp.codebase.respelling.get_close_matches", note)
+    names = [
+        f"q{format(number, '017b').translate(str.maketrans('01', 'ab'))}" for number in range(9_000)
+    ]
+    meant(["qabababababababab"], names, [])
+    assert len(compared) == 3_000
+    compared.clear()
+    meant(["q" + "ab" * 30], names, [])
+    assert compared == []
