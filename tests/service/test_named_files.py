@@ -18,6 +18,10 @@ FILES = {
     "lib/other.py": "# See lib/dsl.py.\nimport dsl\n",
     "a/same.py": "def one():\n    return 1\n",
     "b/same.py": "def two():\n    return 2\n",
+    "with space/my file.py": "x = 1\n",
+    "Makefile": "all:\n\tcc a.c\n",
+    "src/empty.py": "",
+    "min.js": "var a=1;" * 20_000,
     "README.md": "# Title\n\nAll about dsl.py and more.\n",
     "docs/README.md": "# Docs\n\nAll about the docs.\n",
 }
@@ -42,7 +46,12 @@ async def client(tmp_path_factory):
         ("./lib/dsl.py:100", "lib/dsl.py", 100),
         ("lib/dsl.py:100:7", "lib/dsl.py", 100),
         ("dsl.py#L60-L70", "lib/dsl.py", 60),
-        ("lib/dsl.py:99999", "lib/dsl.py", 141),
+        ("lib/dsl.py:99999999999", "lib/dsl.py", 141),
+        ("C:\\project\\lib\\dsl.py:100", "lib/dsl.py", 100),
+        ("file:///home/me/project/lib/dsl.py#L30", "lib/dsl.py", 30),
+        ("file:///home/me/project/with%20space/my%20file.py", "with space/my file.py", 1),
+        ("with space/my file.py:1", "with space/my file.py", 1),
+        ("Makefile:2", "Makefile", 2),
         ("/home/me/project/lib/dsl.py:30", "lib/dsl.py", 30),
         ("a/same.py", "a/same.py", 1),
         ("README.md", "README.md", 1),
@@ -67,8 +76,30 @@ async def test_what_comes_next_in_the_file_is_named(client):
     assert starts == sorted(starts)
 
 
-@pytest.mark.parametrize("query", ["same.py", "nowhere.py", "what does lib/dsl.py do"])
-async def test_a_path_of_several_files_or_none_or_among_words_is_searched(client, query):
+async def test_of_several_files_of_a_name_each_is_shown(client):
+    answer = await call(client, "search_index", query="same.py")
+    first, second, *_ = answer["results"]
+    assert [first["file_path"], second["file_path"]] == ["a/same.py", "b/same.py"]
+    assert 0.4 < second["score"] <= first["score"] < 0.6
+    assert answer["note"] is None
+    answer = await call(client, "search_index", query="README.md:3")
+    assert answer["results"][0]["file_path"] == "README.md"
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("src/empty.py", "'src/empty.py' exists and is empty."),
+        ("min.js", "not indexed (minified)."),
+    ],
+)
+async def test_a_file_without_text_is_told(client, query, told):
+    answer = await call(client, "search_index", query=query)
+    assert told in answer["note"]
+
+
+@pytest.mark.parametrize("query", ["nowhere.py", "what does lib/dsl.py do", "Makefile"])
+async def test_what_is_no_path_of_a_file_is_searched(client, query):
     answer = await call(client, "search_index", query=query, verbose=True)
     assert all("path" not in (hit.get("why") or {}) for hit in answer["results"])
     assert answer["results"][0]["score"] < 0.95

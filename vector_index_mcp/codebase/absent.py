@@ -4,7 +4,7 @@ An answer has to name them, since a reader would take the nearest hit for a matc
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import folded
@@ -79,7 +79,7 @@ async def lacks(store: Store, word: str, filters: Filters) -> bool:
     return False
 
 
-def elsewhere(names: Sequence[str], ledger: Ledger, project: Folder) -> str:
+def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
     """Sentences about empty and skipped files that are called like one of `names`, or contain one.
 
     Empty if there are none. Reads skipped files that are text, the smallest first, up to 10 MB.

@@ -40,7 +40,8 @@ def _behind(hit: Hit, name: str, logit: float) -> Hit:
     """Lower a hit's likelihood: it is right at most as often as what leads is wrong."""
     if hit.why is None:
         return hit
-    excess = max(0.0, math.fsum(hit.why.likelihood.values()) + logit)
-    parts = {**hit.why.likelihood, name: -excess}
+    before = hit.why.likelihood
+    excess = max(0.0, math.fsum(before.values()) + logit)
+    parts = {**before, name: before.get(name, 0.0) - excess}
     because = replace(hit.why, likelihood=parts)
     return replace(hit, likelihood=likelihood(parts), why=because)

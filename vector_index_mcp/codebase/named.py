@@ -3,57 +3,105 @@
 All chunks of a file have the words of its path, so a search could only prefer the shortest.
 """
 
+import math
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
 
 from vector_index_mcp.codebase.lead import led
-from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import composed
-from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Hit
-from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.engine.types import Hit, StoredChunk
 
-_LINE = re.compile(r"(?::|#L)(\d{1,9})")
-_LOGIT = 3.0  # 95 %: whoever writes a path means that file
+if TYPE_CHECKING:  # imports LanceDB, which printing results should not wait for
+    from vector_index_mcp.engine.store import Store
+
+_LINES = re.compile(r"(?::(\d{1,18})(?:[:-]\d{1,18}){0,2}|#L(\d{1,18})(?:-L?\d{1,18})?)$")
+_BEGINNING = re.compile(r"(?:[A-Za-z]:)?(?:\.{0,2}/)*")  # of a path that begins elsewhere
+_FILE = "file://"
+_QUOTES = "\"'`"
+_LONGEST_CHARS = 4_096
+_LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
+_MOST_FILES = 3
 _NAME = "path"  # in explanations
 
 
-def file_named(query: Query, keys: Iterable[str]) -> str:
-    """Return the key of the only file that the query names; empty if it names none, or more.
+class Place(NamedTuple):
+    """A path as somebody typed it, with slashes and without its root, and a line of it."""
 
-    The path may begin below the project's folder, or above it.
+    path: str
+    line: int
+    """The line; 0 if none was typed."""
+
+    def is_in(self, key: str) -> bool:
+        """Whether this may be the path of the file `key`, from any folder above it on."""
+        return f"/{composed(key)}".endswith(f"/{self.path}")
+
+
+def place_of(text: str) -> Place:
+    """Return the place that a query names, if it is a path: the caller knows which files exist."""
+    if len(text) > _LONGEST_CHARS:
+        return Place("", 0)
+    word = text.strip().strip(_QUOTES)
+    lines = _LINES.search(word)
+    path = word[: lines.start()] if lines else word
+    path = unquote(path.removeprefix(_FILE)) if path.startswith(_FILE) else path
+    path = path.replace("\\", "/")
+    begin = _BEGINNING.match(path)
+    path = composed(path[begin.end() :] if begin else path)
+    return Place(path, int(lines[1] or lines[2]) if lines else 0)
+
+
+def files_at(place: Place, keys: Iterable[str]) -> list[str]:
+    """Return the keys of the files that a place may mean, the best first; [] for no path.
+
+    The path may begin below the project's folder, or above it. A bare name without an extension is
+    a path only if a line was typed with it: else it is a word as well.
     """
-    if len(query.text.split()) != 1 or len(query.paths) != 1:
-        return ""
-    [path] = query.paths
-    places = {f"/{composed(key)}": key for key in keys}
-    if f"/{path}" in places:
-        return places[f"/{path}"]
-    inside = [key for place, key in places.items() if place.endswith(f"/{path}")]
-    if inside:
-        return inside[0] if len(inside) == 1 else ""
-    around = [place for place in places if place.count("/") > 1 and f"/{path}".endswith(place)]
-    return places[max(around, key=len)] if around else ""
+    name = place.path.rpartition("/")[2]
+    if not name or not ("/" in place.path or "." in name or place.line):
+        return []
+    known = list(keys)
+    if whole := [key for key in known if composed(key) == place.path]:
+        return whole
+    if inside := [key for key in known if place.is_in(key)]:
+        return sorted(inside, key=lambda key: (key.count("/"), key))
+    around = [k for k in known if "/" in k and f"/{place.path}".endswith(f"/{composed(k)}")]
+    return [max(around, key=len)] if around else []
 
 
 async def opened(
-    query: Query, hits: Sequence[Hit], limit: int, store: Store, ledger: Ledger
+    place: Place, keys: Sequence[str], hits: Sequence[Hit], limit: int, store: "Store"
 ) -> list[Hit] | None:
-    """Return `hits` behind the chunk that the query names: at its line, else the file's beginning.
+    """Return `hits` behind the chunks at a place of the files `keys`.
+
+    The chunk at the place is that of its line, or the first. Files that end before the line are
+    left out, unless all do, and so are those without text.
 
     Returns:
-        At most `limit` hits; None if the query is no path of a file that has text.
+        At most `limit` hits; None if no file has text.
 
     Raises:
         StoreError: If the index cannot be read.
     """
-    key = file_named(query, ledger.keys())
-    rows = (await store.rows([key])).get(key, []) if key else []
-    chunks = sorted((chunk for chunk, _ in rows), key=lambda chunk: chunk.chunk_index)
-    if not chunks:
+    found = await store.rows(keys)
+    files = [sorted((c for c, _ in found[key]), key=_index_of) for key in keys if found.get(key)]
+    if not files:
         return None
-    at = _LINE.search(query.text)
-    line = int(at[1]) if at else 1
-    first = next((chunk for chunk in chunks if line <= chunk.end_line), chunks[-1])
-    behind = [chunk for chunk in chunks if chunk.chunk_index > first.chunk_index]
-    return led(first, behind, hits, limit, name=_NAME, logit=_LOGIT)
+    files = [chunks for chunks in files if place.line <= chunks[-1].end_line] or files
+    files = files[:_MOST_FILES]
+    shown = list(hits)
+    for chunks in reversed(files):
+        first = next((chunk for chunk in chunks if place.line <= chunk.end_line), chunks[-1])
+        behind = [chunk for chunk in chunks if chunk.chunk_index > first.chunk_index]
+        logit = _logit(_LIKELY / len(files))
+        shown = led(first, behind, shown, limit, name=_NAME, logit=logit)
+    return shown
+
+
+def _index_of(chunk: StoredChunk) -> int:
+    return chunk.chunk_index
+
+
+def _logit(likely: float) -> float:
+    return math.log(likely / (1 - likely))

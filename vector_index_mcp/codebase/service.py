@@ -4,7 +4,7 @@ This module does not know who asks and how: the server calls its methods while `
 """
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -176,13 +176,15 @@ class Codebase:
                 backlog,
                 answered.untrue,
                 found.unjudged,
-                await self._elsewhere(names, ledger) if names else "",
+                await self._elsewhere({*names, *map(_name_of, found.without_text)}, ledger),
             ),
             seconds=time.monotonic() - began,
         )
 
-    async def _elsewhere(self, names: Sequence[str], ledger: Ledger) -> str:
+    async def _elsewhere(self, names: Collection[str], ledger: Ledger) -> str:
         """See `absent.elsewhere`; empty if the project's drive does not answer."""
+        if not names:
+            return ""
         look = partial(elsewhere, names, ledger, self.project)
         try:
             return await self.index.looks.check_in([self.project], look)
@@ -202,6 +204,10 @@ class Codebase:
         async with self.index.reading() as (index, ledger):
             chunk, _ = await sample.chunk(index.store, ledger, self.root)
         return chunk
+
+
+def _name_of(key: str) -> str:
+    return key.rpartition("/")[2]
 
 
 def _nearest(hits: Sequence[Hit]) -> list[Hit]:

@@ -142,6 +142,8 @@ class Findings:
     """Names of the project that are spelled like one of these words, by the word."""
     respelled: str = ""
     """The name that was searched instead of the query's only word; empty for none."""
+    without_text: tuple[str, ...] = ()
+    """The files that the query names by their path and that have no text in the index."""
     unjudged: str = ""
     """Why the cross-encoder did not rank the hits; empty if it did, or did not have to."""
 
@@ -187,8 +189,11 @@ class Wanted:
             hits = await self._alike(store, question, root, limit, filters)
             return Findings(hits, await self._why_none(hits, filters, store, question, root))
         hits = await search(store, self.query, question.embed, limit, filters)
+        paths: list[str] = []
         if filters == Filters():
-            opened = await named.opened(self.query, hits, limit, store, question.ledger)
+            place = named.place_of(self.query.text)
+            paths = named.files_at(place, question.ledger.keys())
+            opened = await named.opened(place, paths, hits, limit, store) if paths else None
             if opened is not None:
                 return Findings(opened)
         if filters in (Filters(), Filters(kind="docs")) and asks_for_whole(self.query):
@@ -196,6 +201,7 @@ class Wanted:
             if lead is not None:
                 return Findings(lead)
         found = Findings(hits, await self._why_none(hits, filters, store, question, root))
+        found.without_text = tuple(paths)
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
             found.names, found.words = await absent.absent(store, self.query, texts, filters)
