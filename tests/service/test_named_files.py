@@ -69,6 +69,13 @@ async def test_the_place_is_first(client, query, file, line):
     assert len(set(places)) == len(places)
 
 
+async def test_a_snippet_is_around_the_line(client):
+    for line in (40, 100):
+        answer = await call(client, "search_index", query=f"dsl.py:{line}", detail="snippets")
+        first = answer["results"][0]
+        assert first["start_line"] <= line <= first["end_line"] < first["start_line"] + 10
+
+
 async def test_what_comes_next_in_the_file_is_named(client):
     [first] = (await call(client, "search_index", query="lib/dsl.py", top_k=1))["results"]
     starts = [int(lines.split("-")[0]) for lines in first["also"]]

@@ -25,12 +25,21 @@ def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> i
     return scores.index(max(scores))
 
 
-def best_lines(text: str, query: Query, symbols: Collection[str]) -> tuple[int, str]:
-    """How many lines precede the snippet, and the snippet: the best line of `text` in context."""
+def best_lines(
+    text: str, query: Query, symbols: Collection[str], at: int | None = None
+) -> tuple[int, str]:
+    """How many lines precede the snippet, and the snippet: the best line of `text` in context.
+
+    Args:
+        text: The lines to choose from.
+        query: What makes a line the best; see `best_line`.
+        symbols: What the lines define.
+        at: The index of the best line, if it is known.
+    """
     lines = [f"{line}\n" for line in text.split("\n")]
     if not lines[-1].strip() and len(lines) > 1:
         lines.pop()
-    best = best_line(lines, query, symbols)
+    best = best_line(lines, query, symbols) if at is None else min(at, len(lines) - 1)
     first = max(0, min(best - _AROUND, len(lines) - 2 * _AROUND - 1))
     shown = lines[first : first + 2 * _AROUND + 1]
     while len(shown) > 1 and sum(map(len, shown)) > _MOST_CHARS:

@@ -22,7 +22,8 @@ def merge(
         is_sample: Whether lines of a path, from the first to the last, are the sample's.
     """
     places: dict[tuple[str, int, int], SearchHit] = {}
-    absent = _in_all([result.absent for result in results.values()])
+    searched = [result for result in results.values() if not result.why_none]
+    absent = _in_all([result.absent for result in searched])
     respelled = _only({result.respelled for result in results.values()}) if absent else ""
     # Beside what the word itself finds, or what the name that is meant finds, the rest is no match.
     for name, result in results.items():
@@ -44,7 +45,7 @@ def merge(
         absent=absent,
         meant={w: name for result in results.values() for w, name in result.meant.items()},
         respelled=respelled,
-        missing=_in_all([result.missing for result in results.values()]),
+        missing=_in_all([result.missing for result in searched]),
         is_unlikely=bool(hits)
         and all(each.is_unlikely for each in results.values() if each.results),
         why_none=" ".join(_by_names(whys)) or None,
@@ -71,5 +72,5 @@ def _only(names: Set[str]) -> str:
 
 
 def _in_all(lists: Sequence[list[str]]) -> list[str]:
-    first, *others = lists
+    first, *others = lists or [[]]
     return [word for word in first if all(word in other for other in others)]

@@ -52,6 +52,12 @@ def place_of(text: str) -> Place:
     return Place(path, int(lines[1] or lines[2]) if lines else 0)
 
 
+def line_in(place: Place, key: str, first: int, last: int) -> int | None:
+    """Return which of the lines `first` to `last` of a file is the place's, from 0; or None."""
+    is_here = first <= place.line <= last and place.is_in(key)
+    return place.line - first if is_here else None
+
+
 def files_at(place: Place, keys: Iterable[str]) -> list[str]:
     """Return the keys of the files that a place may mean, the best first; [] for no path.
 

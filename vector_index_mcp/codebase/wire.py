@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from vector_index_mcp.codebase import budget
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
+from vector_index_mcp.codebase.named import line_in, place_of
 from vector_index_mcp.errors import counted
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.processes import memory
@@ -252,7 +253,8 @@ def _hit(
     if detail == "locations":
         text = ""
     elif detail == "snippets":
-        first, text = best_lines(text, answer.searched, chunk.symbols)
+        at = line_in(place_of(answer.searched.text), chunk.key, start, end)
+        first, text = best_lines(text, answer.searched, chunk.symbols, at)
         start += first
         end = start + text.rstrip("\n").count("\n")
     return SearchHit(

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from vector_index_mcp.codebase import colours
 from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_line
-from vector_index_mcp.codebase.named import place_of
+from vector_index_mcp.codebase.named import line_in, place_of
 from vector_index_mcp.codebase.text import miss, nothing_found
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import counted
@@ -120,10 +120,8 @@ def notes(result: SearchResult) -> list[str]:
 
 def _grep_line(hit: SearchHit, query: Query, folder: str) -> str:
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    place = place_of(query.text)
-    if hit.start_line <= place.line <= hit.end_line and place.is_in(hit.file_path):
-        best = place.line - hit.start_line
-    else:
+    best = line_in(place_of(query.text), hit.file_path, hit.start_line, hit.end_line)
+    if best is None:
         best = best_line(lines, query, hit.symbols)
     return f"{_place(hit, folder)}:{hit.start_line + best}:{lines[best].rstrip()}"
 

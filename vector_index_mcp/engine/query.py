@@ -1,10 +1,10 @@
 """Analyses a query: its words, identifiers, paths and quoted phrases. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import islice
 
 from vector_index_mcp.engine.fields import symbol_word
 from vector_index_mcp.engine.kinds import kinds_asked_for, names_tests
@@ -71,12 +71,12 @@ class Query:
     @cached_property
     def compounds(self) -> frozenset[str]:
         """The words of `subject` that are several in one: `username` of `user_name`."""
-        split = (words(token) for token in self.tokens)
+        names = (words(token) for token in self.tokens if len(token) <= _LONGEST_NAME_CHARS)
         return frozenset(
             word
-            for named in split
+            for named in names
             for at, word in enumerate(named)
-            if word in accumulate(named[at + 1 :])
+            if _is_made_of(word, islice(named, at + 1, None))
         )
 
     @cached_property
@@ -145,6 +145,18 @@ class Query:
         """The phrases in quotes."""
         found = [next(filter(None, groups)) for groups in _QUOTED.findall(self.text)]
         return _both_ends(found, _MOST_PHRASES)
+
+
+def _is_made_of(word: str, parts: Iterable[str]) -> bool:
+    """Return whether the first of `parts`, two or more, are `word` together."""
+    length = 0
+    for part in parts:
+        if not word.startswith(part, length) or len(part) == len(word):
+            return False
+        length += len(part)
+        if length == len(word):
+            return True
+    return False
 
 
 def _most_specific(words: list[str], most: int) -> list[str]:

@@ -6,20 +6,23 @@ it out.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple, Self
 
 from vector_index_mcp.engine import kinds
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import composed, folded
 from vector_index_mcp.engine.types import StoredChunk
-from vector_index_mcp.engine.words import joined, last_name, words
+from vector_index_mcp.engine.words import joined, last_name, parts_of, words
 
 _STEM_CHARS = 5
 _SHORTEST_SINGULAR = 3
 _SEPARATORS = str.maketrans("", "", "_-")
+_FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
 _OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
@@ -87,22 +90,46 @@ def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Co
     stems = list(dict.fromkeys(map(stem, query.subject)))
     # Of `user_name`, the query has `username`, which stands in a text without separators alone.
     wholes = {stem(word): word for word in query.compounds}
+    names = _Names.of(query) if query.is_symbol else None
     held, holders = {}, {}
     for chunk in chunks:
         text = folded(chunk.text)
-        squeezed = text.translate(_SEPARATORS) if wholes or query.is_symbol else ""
+        squeezed = text.translate(_SEPARATORS) if wholes else ""
         held[chunk] = [s for s in stems if (wholes[s] in squeezed if s in wholes else s in text)]
-        holders[chunk] = _holding(query, chunk.text, squeezed) if query.is_symbol else 0.0
+        holders[chunk] = names.held_by(chunk.text) if names else 0.0
     holding = Counter(s for found in held.values() for s in found)
     rarity = {s: math.log(1 + (len(held) + 1) / (holding[s] + 0.5)) for s in stems}
     return Context(query, weights, rarity, sum(rarity.values()), held, holders)
 
 
-def _holding(query: Query, text: str, squeezed: str) -> float:
-    if not any(symbol in squeezed for symbol in query.symbols):
-        return 0.0
-    spelled = composed(text)
-    return 1.0 if any(name in spelled for name in query.spellings) else _OTHER_SPELLING
+class _Names(NamedTuple):
+    """The identifiers that a query asks for, as whole words of a text."""
+
+    typed: re.Pattern[str]
+    alike: re.Pattern[str] | None
+    """In any spelling; None if they are written in a way that tells them from plain words."""
+
+    @classmethod
+    def of(cls, query: Query) -> Self | None:
+        """Return those of a query; None if they are too short to tell anything."""
+        long = [n for n in query.spellings if len(joined(n)) >= _FEWEST_CHARS and not n.isdigit()]
+        if not long:
+            return None
+        plain = [name for name in long if name[0] != "_" != name[-1]]
+        spelled = ["[_-]?".join(map(re.escape, parts_of(name))) for name in plain]
+        return cls(
+            _as_words(map(re.escape, long)), _as_words(spelled, re.IGNORECASE) if plain else None
+        )
+
+    def held_by(self, text: str) -> float:
+        """Return how much a text holds of them: 1, less in another spelling, or 0."""
+        if self.typed.search(composed(text)):
+            return 1.0
+        return _OTHER_SPELLING if self.alike and self.alike.search(text) else 0.0
+
+
+def _as_words(patterns: Iterable[str], flags: int = 0) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(patterns)})(?![^\W_])", flags)
 
 
 def stem(word: str) -> str:

@@ -100,6 +100,13 @@ def joined(identifier: str) -> str:
     return "".join(scripts.parts(unified(identifier))).casefold()
 
 
+def parts_of(identifier: str) -> list[str]:
+    """Return the parts of an identifier, as they are written."""
+    if identifier.isascii():
+        return _PART.findall(identifier)
+    return scripts.parts(unified(identifier))
+
+
 def last_name(symbol: str) -> str:
     """Return the last part of a qualified name: `bar` of `Foo::bar`, `Foo.bar` and `foo#bar`."""
     return _SEPARATOR.split(symbol)[-1] or symbol

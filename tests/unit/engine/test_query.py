@@ -1,7 +1,5 @@
 """What a query asks for, told by its wording alone."""
 
-import time
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -209,3 +207,14 @@ def test_every_text_is_a_query(text):
     assert all(word.split() == [word] for word in query.matched)
     assert all(not path.startswith(("/", "./", "../")) for path in query.paths)
     assert all(phrase in text for phrase in query.phrases)
+
+
+def test_of_words_made_of_several_the_whole_is_known():
+    assert Query("APP_ENV of foo.barBaz, aa_aa and user name").compounds == {
+        *("appenv", "barbaz", "aaaa"),
+    }
+
+
+def test_a_name_of_thousands_of_words_is_no_compound():
+    """Joined in all ways, they took half a minute."""
+    assert Query("_".join(f"w{number}" for number in range(8_000))).compounds == frozenset()

@@ -91,6 +91,23 @@ def test_an_identifier_is_met_in_any_spelling_where_it_is_only_used(query, text)
     assert prefers("coverage", query, held, parts)
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("set", "reset the offset"),
+        ("Log", "a catalogue, dialog"),
+        ("0.0.0.0", "x = 0"),
+        ("*.rb", "rb_define"),
+        ("@@x", "x = 1"),
+        ("$0", "0 0 0"),
+        ("__FILE__", "the file"),
+        ("RACK_ENV", "BRACK_ENV RACK_ENVS"),
+    ],
+)
+def test_a_part_of_a_word_and_a_name_too_short_hold_nothing(query, text):
+    assert factor("holds", query, stored("a", text=text)) == 1
+
+
 def test_the_spelling_that_is_asked_for_is_held_more_than_another():
     same, other = stored("a", text="RACK_ENV"), stored("b", text="rack_env")
     assert prefers("holds", "RACK_ENV", same, other)
