@@ -214,8 +214,9 @@ def test_index_tells_how_long_it_took_with_the_vectors(place):
 
 
 @posix_only
-def test_a_folder_for_temporary_files_that_is_gone_is_replaced_and_told_by_the_doctor(place):
-    gone = environment(place.folder, **NO_MODEL, TMPDIR=str(place.folder / "gone"))
+@pytest.mark.parametrize("named", ["gone", "project/README.md"])
+def test_a_folder_for_temporary_files_that_is_none_is_replaced_and_told_by_the_doctor(place, named):
+    gone = environment(place.folder, **NO_MODEL, TMPDIR=str(place.folder / named))
 
     def said(*words):
         """What a process of its own prints: the folder is looked for as it starts."""
@@ -224,7 +225,7 @@ def test_a_folder_for_temporary_files_that_is_gone_is_replaced_and_told_by_the_d
     assert "3 files seen; 3 indexed" in said("index", "project")
     assert "load.py" in said("search", "project", "parse_config")
     told = said("doctor", "project")
-    assert f"TMPDIR is {place.folder}/gone, which cannot be written" in told
+    assert f"TMPDIR is {place.folder}/{named}, which cannot be written" in told
 
 
 def test_index_without_a_terminal_shows_its_progress_in_plain_lines(indexed):

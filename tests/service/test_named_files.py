@@ -112,6 +112,11 @@ async def test_what_is_no_path_of_a_file_is_searched(client, query):
     assert answer["results"][0]["score"] < 0.95
 
 
+async def test_a_path_counts_from_the_folder_that_is_searched(client):
+    answer = await call(client, "search_index", query="same.py:2", path="b")
+    assert [hit["file_path"] for hit in answer["results"]] == ["b/same.py"]
+
+
 async def test_a_filter_is_kept_to(client):
     answer = await call(client, "search_index", query="lib/dsl.py", path="docs")
     assert {hit["file_path"] for hit in answer["results"]} == {"docs/README.md"}

@@ -190,9 +190,11 @@ class Wanted:
             return Findings(hits, await self._why_none(hits, filters, store, question, root))
         hits = await search(store, self.query, question.embed, limit, filters)
         paths: list[str] = []
-        if filters == Filters():
+        if replace(filters, folder="") == Filters():
             place = named.place_of(self.query.text)
-            paths = named.files_at(place, question.ledger.keys())
+            above = f"{filters.folder}/" if filters.folder else ""
+            known = question.ledger.keys()
+            paths = named.files_at(place, (key for key in known if key.startswith(above)))
             opened = await named.opened(place, paths, hits, limit, store) if paths else None
             if opened is not None:
                 return Findings(opened)

@@ -1,5 +1,7 @@
 """What a query asks for, told by its wording alone."""
 
+import time
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

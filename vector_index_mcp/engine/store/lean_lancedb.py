@@ -43,12 +43,11 @@ def load() -> None:
 
 
 def _find_temporary_folder() -> None:
-    """If TMPDIR names no folder, set it to the one that Python takes in its place.
+    """If TMPDIR names no folder that can be written, set it to the one that Python takes instead.
 
     Lance sorts rows below TMPDIR, and takes no other folder.
     """
-    named = os.environ.get("TMPDIR")
-    if named and not os.path.isdir(named):
+    if os.environ.get("TMPDIR"):
         with suppress(FileNotFoundError):  # there is no other either
             os.environ["TMPDIR"] = tempfile.gettempdir()
 
