@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -402,11 +403,15 @@ def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(pla
     assert sums.endswith("the index is as the files are")
 
 
-@pytest.mark.parametrize("table", ["chunks", "files"])
+@pytest.mark.parametrize("table", ["chunks", "files", "none"])
 def test_verify_repairs_what_cannot_be_read(place, table):
     place.run("index", "project")
-    for part in (place.project / f".lancedb/{table}.lance/data").iterdir():
-        part.write_bytes(b"garbage")
+    if table == "none":
+        shutil.rmtree(place.project / ".lancedb/chunks.lance")
+        (place.project / ".lancedb/chunks.lance").write_bytes(b"a file")
+    else:
+        for part in (place.project / f".lancedb/{table}.lance/data").iterdir():
+            part.write_bytes(b"garbage")
     told = place.run("verify", "project")
     assert told.returncode == 1
     assert "`vector-index-mcp index --force`, builds a new one" in told.stderr

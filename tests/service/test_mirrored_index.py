@@ -57,6 +57,7 @@ FILES = {
     "blank.txt": "\n\n",
     "guide.md": "# Fruit\n\nCherries are red.\n\n## Storing\n\nKeep them cool.\n",
 }
+AS_PUBLISHED = {"chunk_max_chars": 1_200}
 SAMPLES = 1  # calls to the model, for the comparison of vectors
 
 
@@ -395,15 +396,24 @@ async def test_a_description_that_lies_or_does_not_fit_is_refused(filled, clone,
     assert {p for p in clone.parent.parent.rglob("*") if "evil" in p.name} == outside
 
 
-async def test_the_doctor_names_what_is_published(filled, clone, store):
-    given = Settings(lancedb_uri=str(clone.parent / "unused"), shared_index=str(store))
-    case = Case(DoctorProject(clone, given), given, {}, clone.parent, clone.parent)
-    finding = await anyio.to_thread.run_sync(doctor_team.index, case)
+async def test_the_doctor_names_what_is_published(filled, clone, store, monkeypatch):
+    async def found(**settings):
+        place = str(clone.parent / "unused")
+        given = Settings(lancedb_uri=place, shared_index=str(store), **settings)
+        case = Case(DoctorProject(clone, given), given, {}, clone.parent, clone.parent)
+        return await anyio.to_thread.run_sync(doctor_team.index, case)
+
+    other = await found(chunk_max_chars=600)
+    assert (other.verdict, "with other settings" in other.words) == (Verdict.WARNING, True)
+    other = await found(**AS_PUBLISHED)
+    assert (other.verdict, "of another model (" in other.words) == (Verdict.WARNING, True)
+    monkeypatch.setattr(doctor_team, "_model_of", lambda _: None)
+    finding = await found(**AS_PUBLISHED)
     assert finding.verdict is Verdict.OK
     assert finding.words.startswith(f"{store}: that of branch main")
     for branch in files_in(store, "branches"):
         branch.write_text("nonsense")
-    finding = await anyio.to_thread.run_sync(doctor_team.index, case)
+    finding = await found(**AS_PUBLISHED)
     assert finding.verdict is Verdict.WARNING
     assert "the branch's document there is invalid" in finding.words
 

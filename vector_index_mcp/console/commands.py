@@ -18,7 +18,7 @@ from vector_index_mcp.console import progress
 from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.errors import DamagedIndexError, NoServiceError, VectorIndexError
+from vector_index_mcp.errors import NoServiceError, Problem, StoreError, VectorIndexError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import Settings
@@ -134,8 +134,8 @@ def verify(project: Path, settings: Settings, *, repair: bool) -> int:
     compare = partial(local.verify, project, settings)
     try:
         report = awaited(compare)
-    except DamagedIndexError as error:
-        if not repair:
+    except StoreError as error:
+        if not repair or error.problem is not Problem.INDEX_DAMAGED:
             raise
         write(visible(str(error)), sys.stderr)
     else:

@@ -1,13 +1,13 @@
 """Checks what a team shares: the store of vectors, and the published index."""
 
 from collections import Counter
-from pathlib import Path
 
 import anyio
 
 from vector_index_mcp.doctor.finding import Case, Finding, ok, warning
 from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.engine.model import model_on_this_machine
+from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.engine.wording import of_code
 from vector_index_mcp.errors import (
     BackgroundError,
@@ -22,6 +22,7 @@ from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.settings import PREFIX, Settings
 
 _SECONDS = 10.0  # for a listing, which usually takes well below one second
+_AS_THE_TEAM = "use the version and the settings of those who publish it"
 _SETTING, _SETTING_OF_INDEX = f"{PREFIX}SHARED_CACHE", f"{PREFIX}SHARED_INDEX"
 
 
@@ -60,34 +61,55 @@ def index(case: Case) -> Finding:
     if not uri or not isinstance(case.subject, Project):
         return ok(f"not used; {_SETTING_OF_INDEX} is not set")
     try:
-        described = anyio.run(_published, uri, case.subject.project)
+        described, lack = anyio.run(_published, uri, case.subject, case.settings)
     except StorageError as error:
         remedies = case.subject.remedies
         words, remedy = remedies.split(remedies.message(error))
     else:
-        if described:
+        if described and not lack:
             return ok(f"{uri}: that of {described}")
-        words = f"{uri}: nothing is published there for a branch of this project"
-        remedy = ""
+        words = (
+            f"{uri}: that of {described} {lack}"
+            if described
+            else f"{uri}: nothing is published there for a branch of this project"
+        )
+        remedy = _AS_THE_TEAM if lack else ""
     return warning(
         f"{words}; the project is indexed here", remedy or f"correct {_SETTING_OF_INDEX}"
     )
 
 
-async def _published(uri: str, project: Path) -> str:
-    """The description of the index that the project would fetch; empty if there is none.
+async def _published(uri: str, subject: Project, settings: Settings) -> tuple[str, str]:
+    """The description of the index that the project would fetch, and why it cannot be used here.
+
+    Each is empty if there is none.
 
     Raises:
         StorageError: If the store refuses or is silent.
     """
+    from vector_index_mcp.files.folder import Folders
+    from vector_index_mcp.indexing.keeper import chunker_of
     from vector_index_mcp.indexing.mirroring.reading import branches_of, first_of  # and LanceDB
+    from vector_index_mcp.indexing.preparing.recipe import Recipe
 
     try:
         with anyio.fail_after(_SECONDS):
-            snapshot = await first_of(opened(uri), branches_of(project))
-        return "" if snapshot is None else snapshot.description
+            snapshot = await first_of(opened(uri), branches_of(subject.project))
     except TimeoutError:
         raise StorageError(f"{uri} does not answer within {_SECONDS:g} s") from None
+    if snapshot is None:
+        return "", ""
+    made = snapshot.made
+    chunker = chunker_of(Recipe(settings.chunk_max_chars), Folders(subject.folders()))
+    if made.chunker != chunker:
+        return snapshot.description, "was made by another version or with other settings"
+    model = _model_of(settings)
+    if model is not None and (model.digest, model.dimension) != (
+        made.model.digest,
+        made.model.dimension,
+    ):
+        return snapshot.description, f"has vectors of another model ({made.model.name})"
+    return snapshot.description, ""
 
 
 async def _count(uri: str) -> Counter[str]:
@@ -105,12 +127,16 @@ async def _count(uri: str) -> Counter[str]:
 
 def _digest_of(settings: Settings) -> str:
     """The model's digest; empty if it is not on this machine."""
+    model = _model_of(settings)
+    return "" if model is None else model.digest
+
+
+def _model_of(settings: Settings) -> ModelIdentity | None:
+    """The model as code is embedded with it; None if it is not on this machine."""
     if settings.embedding_url:
-        return ""
+        return None
     try:
         model = model_on_this_machine(settings.embedding_model, settings.embedding_dimension)
     except ModelNotFoundError:
-        return ""
-    if model is None:
-        return ""
-    return of_code(settings.embedding_model).identity(model.identity).digest
+        return None
+    return None if model is None else of_code(settings.embedding_model).identity(model.identity)
