@@ -70,6 +70,19 @@ async def test_a_single_word_that_is_mistyped_shows_what_the_name_finds(client):
     assert answer["results"] == same["results"]
 
 
+async def test_a_name_is_guessed_as_soon_as_it_is_saved(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with serving(codebase) as client:
+        await settled(client)
+        before = await call(client, "search_index", query="walkTheZebraa")
+        assert "these are the nearest" in before["note"]
+        write(project, {"zoo.py": "def walk_the_zebra():\n    pass\n"})
+        await call(client, "trigger_index")
+        await converged(codebase)
+        after = await call(client, "search_index", query="walkTheZebraa")
+        assert "these are results for `walk_the_zebra`" in after["note"]
+
+
 @pytest.mark.parametrize("query", ["sendRequst", "sendRequest"])
 async def test_a_name_that_stands_outside_of_what_is_searched_is_not_guessed(client, query):
     answer = await call(client, "search_index", query=query, path="docs")

@@ -14,25 +14,28 @@ _MOST_CHARS_APART = 2
 _LEAST_LIKE = 0.87
 
 
-def meant(lacking: Iterable[str], symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
+def meant(lacking: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
     """Return the nearest name for each word that has one: "conection" may mean "Connection".
 
     Args:
         lacking: The words, as typed.
-        symbols: The names that the project defines.
-        keys: The paths of its files.
+        known: What `spellings` has returned for the project.
     """
     asked = {joined(last_name(word)): word for word in lacking}
     asked = {s: word for s, word in asked.items() if _FEWEST_CHARS <= len(s) <= _MOST_CHARS}
     if not asked:
         return {}
-    known = _spellings(symbols, keys)
     found = {word: _nearest(spelled, known) for spelled, word in asked.items()}
     return {word: name for word, name in found.items() if name}
 
 
-def _spellings(symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
-    """Return names as they are written, by their one spelling; whole names before their words."""
+def spellings(symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
+    """Return names as they are written, by their one spelling; whole names before their words.
+
+    Args:
+        symbols: The names that the project defines.
+        keys: The paths of its files.
+    """
     names = {last_name(symbol) for symbol in symbols}
     names |= {key.rpartition("/")[2].partition(".")[0] for key in keys}
     # Of `Connection` and `connection`, the name of the type.

@@ -2,10 +2,11 @@
 
 import pytest
 
-from vector_index_mcp.codebase.respelling import meant
+from vector_index_mcp.codebase.respelling import meant, spellings
 
 SYMBOLS = ["net.Connection", "Bus::open_connection", "connection", "Signature", "parseHTTPHeader"]
 KEYS = ["src/authentication.py", "lib/ObjectPath.cs"]
+KNOWN = spellings(SYMBOLS, KEYS)
 
 
 @pytest.mark.parametrize(
@@ -29,11 +30,11 @@ KEYS = ["src/authentication.py", "lib/ObjectPath.cs"]
     ],
 )
 def test_the_nearest_name_is_meant_or_none(word, name):
-    assert meant([word], SYMBOLS, KEYS) == ({word: name} if name else {})
+    assert meant([word], KNOWN) == ({word: name} if name else {})
 
 
 def test_each_word_has_its_own():
-    assert meant(["conection", "signture", "umbrella"], SYMBOLS, KEYS) == {
+    assert meant(["conection", "signture", "umbrella"], KNOWN) == {
         "conection": "Connection",
         "signture": "Signature",
     }
@@ -50,8 +51,8 @@ def test_only_so_many_names_are_compared_and_none_that_is_very_long(monkeypatch)
     names = [
         f"q{format(number, '017b').translate(str.maketrans('01', 'ab'))}" for number in range(9_000)
     ]
-    meant(["qabababababababab"], names, [])
+    meant(["qabababababababab"], spellings(names, []))
     assert len(compared) == 3_000
     compared.clear()
-    meant(["q" + "ab" * 30], names, [])
+    meant(["q" + "ab" * 30], spellings(names, []))
     assert compared == []
