@@ -451,11 +451,21 @@ async def test_a_folder_that_cannot_be_loaded_is_told_with_the_remedy(offline, t
         assert embedder.pid is None
 
 
-async def test_a_retry_never_meets_the_worker_before_it(offline, tmp_path):
+async def test_no_process_is_started_to_tell_that_a_folder_has_no_model(tmp_path):
+    async def start(*_, **__):
+        pytest.fail("a worker is started")
+
+    for folder, words in ((tmp_path / "nowhere", "does not exist"), (tmp_path, "no model.safe")):
+        async with worker_embedder(str(folder), start_worker=start).running() as embedder:
+            with pytest.raises(ModelNotFoundError, match=rf"{words}.*; remedy of model_"):
+                await embedder.embed(["text"])
+
+
+async def test_a_retry_never_meets_the_worker_before_it(offline):
     before = set(psutil.Process().children())
-    async with worker_embedder(str(tmp_path / "nowhere")).running() as embedder:
+    async with worker_embedder("nobody/no-such-model").running() as embedder:
         for _ in range(5):
-            with pytest.raises(ModelNotFoundError, match="does not exist"):
+            with pytest.raises(ModelNotFoundError, match="could not be downloaded"):
                 await embedder.embed(["text"])
             assert set(psutil.Process().children()) == before
             embedder.retry()

@@ -238,6 +238,7 @@ async def test_services_of_another_environment_or_version_do_not_meet(fake, monk
 
 
 async def test_a_models_folder_that_has_changed_is_another_model(fake, tmp_path):
+    (tmp_path / "config.json").write_text('{"hidden_size": 4}', "utf-8")
     (tmp_path / "model.safetensors").write_bytes(b"one")
     async with embedder(str(tmp_path)).running() as one, embedder(str(tmp_path)).running() as same:
         await one.embed(["text"])

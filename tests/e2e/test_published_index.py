@@ -12,7 +12,6 @@ import anyio
 import pytest
 from processes import (
     FAKE_WORKER,
-    NO_MODEL,
     environment,
     posix_only,
     run,
@@ -53,7 +52,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self.folder = folder
-        base = environment(folder, **NO_MODEL)
+        base = environment(folder, VECTOR_INDEX_EMBEDDING_MODEL="nobody/no-such-model")
         self.variables = with_import_hook(folder / "hook", FAKE_WORKER + KILLED, base)
 
     def cloned(self, origin: Path) -> Path:

@@ -12,7 +12,6 @@ import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import anyio
@@ -22,7 +21,7 @@ import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.engine.embedder import EmbedderState
-from vector_index_mcp.engine.model import looks_like_folder, model_at_hand
+from vector_index_mcp.engine.model import absolute, model_at_hand, require_folder
 from vector_index_mcp.engine.queries import Queries
 from vector_index_mcp.engine.types import ModelIdentity, Vector, Vectors
 from vector_index_mcp.engine.wording import WHOLE, Reading, Wording
@@ -95,7 +94,7 @@ class WorkerEmbedder:
             start_worker: Starts the worker, or joins one that others have started.
             remedy_of: Returns what to do about a problem with the model or the worker.
         """
-        self._model_name, self._reranker_name = _absolute(model_name), _absolute(reranker_name)
+        self._model_name, self._reranker_name = absolute(model_name), absolute(reranker_name)
         self._queries = Queries(self._model_name, dimension, wording)
         self._wording = wording
         self._device, self._dimension = device, dimension
@@ -278,6 +277,7 @@ class WorkerEmbedder:
     async def _run_worker(self) -> None:
         """Run one worker process: start it, deliver its answers, tidy up after it."""
         try:
+            await anyio.to_thread.run_sync(require_folder, self._model_name, abandon_on_cancel=True)
             process = await self._start_worker(
                 WORKER_MODULE,
                 self._model_name,
@@ -286,6 +286,8 @@ class WorkerEmbedder:
                 str(self._dimension),
                 environment=WORKER_ENVIRONMENT,
             )
+        except ModelNotFoundError as error:
+            return self._give_up(error.problem or Problem.MODEL_INVALID, str(error))
         except OSError as error:  # no descriptors, no memory, or the interpreter is gone
             reason = f"the embedding worker cannot be started ({error.strerror})"
             return self._give_up(Problem.WORKER_NOT_STARTED, reason)
@@ -392,8 +394,3 @@ class WorkerEmbedder:
         self.state, self.reason = state, reason
         self._changed.set()
         self._changed = anyio.Event()
-
-
-def _absolute(name: str) -> str:
-    """Return a model's name with an absolute path: the worker has another working folder."""
-    return str(Path(name).expanduser().resolve()) if looks_like_folder(name) else name

@@ -102,6 +102,11 @@ def looks_like_folder(name: str) -> bool:
     return name.startswith((".", "~")) or Path(name).is_absolute() or "\\" in name
 
 
+def absolute(name: str) -> str:
+    """Return a model's name, a folder's with its absolute path: a worker runs in another folder."""
+    return str(Path(name).expanduser().resolve()) if looks_like_folder(name) else name
+
+
 def _offline_folder() -> Path | None:
     """Return the model folder of the offline package, without running the package's code.
 
@@ -145,12 +150,29 @@ def _from_hub(name: str, *, local_files_only: bool) -> Path:
     return Path(folder)
 
 
+def require_folder(name: str) -> None:
+    """Look whether there is a model, if `name` is a folder: a worker is not needed to tell that.
+
+    Reads no weights.
+
+    Raises:
+        ModelNotFoundError: If the folder has no model, or loading it would not be safe.
+    """
+    if looks_like_folder(name):
+        _dimension_in(Path(name).expanduser(), name)
+
+
 def _checked(name: str, folder: Path, dimension: int) -> Model:
     """Return the model in `folder`.
 
     Raises:
         ModelNotFoundError: If there is no model, or loading it would not be safe.
     """
+    own = _dimension_in(folder, name)
+    return Model(identity_of(name, _digest(folder), own, dimension), folder)
+
+
+def _dimension_in(folder: Path, name: str) -> int:
     if not os.path.isdir(folder):
         raise ModelNotFoundError(
             f"the embedding model folder {folder} does not exist", Problem.MODEL_FOLDER_MISSING
@@ -163,12 +185,11 @@ def _checked(name: str, folder: Path, dimension: int) -> Model:
             raise ModelNotFoundError(
                 f"{name} would run code of its own ({code})", Problem.MODEL_WITH_CODE
             )
-        own = dimension_of(folder)
+        return dimension_of(folder)
     except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelNotFoundError(
             f"{folder} is not a sentence-transformers model ({error!r})", Problem.MODEL_INVALID
         ) from error
-    return Model(identity_of(name, _digest(folder), own, dimension), folder)
 
 
 def identity_of(name: str, digest: str, own: int, wanted: int) -> ModelIdentity:
