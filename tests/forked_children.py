@@ -5,7 +5,6 @@ Only the imports are there already, a tenth of a second of a processor for a chi
 files, and three for one that reads tables; tests start a thousand of them. Others start as ever.
 """
 
-import atexit
 import json
 import os
 import signal
@@ -15,18 +14,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
 import anyio
 import anyio.abc
 import template
+import templates
 
 from vector_index_mcp.processes import children
 
 _start = children.started
 _PYTHON = children.command("")[:-1]
-# Not that of a test, by which what it has started is found and ended.
-_ENVIRONMENT = dict(os.environ)
 _CHILD = "vector_index_mcp.processes.child"
 _PREPARING = "vector_index_mcp.indexing.preparing.child_main"
 _READING_TABLES = (
@@ -34,8 +31,10 @@ _READING_TABLES = (
     "vector_index_mcp.datasets.proving",
     "vector_index_mcp.indexing.mirroring.proving",
 )
+PREPARING = (_PREPARING, "prepared_once")
+"""What is imported for children that prepare files. They allow themselves little memory."""
 _IMPORTED = {
-    (_PREPARING,): (_PREPARING,),
+    (_PREPARING,): PREPARING,
     **{(_CHILD, name): (_CHILD, *_READING_TABLES) for name in _READING_TABLES},
 }
 """What is imported for a child, by the beginning of its command. None of these begins anything when
@@ -88,7 +87,8 @@ async def started(
     """As `children.started`."""
     python, rest = list(command[: len(_PYTHON)]), command[len(_PYTHON) :]
     imported = _IMPORTED.get(tuple(rest[:1])) or _IMPORTED.get(tuple(rest[:2]))
-    if imported is None or python != _PYTHON:
+    folder = os.environ.get(template.VARIABLE)  # in a service that is a fork
+    if imported is None or python != _PYTHON or (folder and imported != PREPARING):
         return await _start(command, env)
     module, *arguments = rest
     wanted = {
@@ -101,8 +101,12 @@ async def started(
     (stdin, stdout, report), theirs = zip(*pairs, strict=True)
     its_stdin, its_stdout, its_report = theirs
     descriptors = [its_stdin.fileno(), its_stdout.fileno(), 2, its_report.fileno()]
-    _process, asked = _template(imported)
-    socket.send_fds(asked, [json.dumps(wanted).encode()], descriptors)
+    message = json.dumps(wanted).encode()
+    if folder:
+        template.ask(f"{folder}/{template.CHILDREN}", message, descriptors)
+    else:
+        _process, asked = _template(imported)
+        socket.send_fds(asked, [message], descriptors)
     for each in theirs:
         each.close()
     streams = [await anyio.abc.UNIXSocketStream.from_socket(each) for each in (stdin, stdout)]
@@ -111,22 +115,4 @@ async def started(
 
 @cache
 def _template(imported: tuple[str, ...]) -> tuple[subprocess.Popen, socket.socket]:
-    """Start the process that is forked; it ends with the socket."""
-    ours, theirs = socket.socketpair()
-    script = str(Path(template.__file__))
-    with theirs:
-        command = [sys.executable, "-P", script, str(theirs.fileno()), *imported]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-            cwd=sys.prefix,
-            env=_ENVIRONMENT,
-        )
-    atexit.register(_end, process, ours)
-    return process, ours
-
-
-def _end(process: subprocess.Popen, asked: socket.socket) -> None:
-    asked.close()
-    process.wait()
+    return templates.started(imported)

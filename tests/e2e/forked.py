@@ -1,12 +1,14 @@
-"""Runs commands as forks of a process that has imported the program.
+"""Runs commands and services as forks of a process that has imported the program.
 
 Each command is a process of its own, with its own streams, folder and variables, that begins where
 `python -m vector_index_mcp` does. Only the imports are there already, which are most of the
-processor time of a short command; an import hook runs after them.
+processor time of a short command; an import hook runs after them. Services: see `forked_hosts`.
 """
 
+import atexit
 import multiprocessing
 import os
+import shutil
 import subprocess
 import tempfile
 from functools import cache
@@ -16,7 +18,13 @@ from multiprocessing.reduction import DupFd
 from pathlib import Path
 from unittest.mock import patch
 
-from forked_child import become
+import forked_children
+import forked_hosts
+import template
+import templates
+from forked_child import HOOK, become
+
+from vector_index_mcp.background import launching
 
 _IMPORTED = (
     "forked_child",
@@ -62,6 +70,18 @@ def run(
             each.seek(0)
             written.append(each.read().decode("utf-8"))
         return subprocess.CompletedProcess(command, status, *written)
+
+
+@cache
+def host_variables() -> dict[str, str]:
+    """The variables with which a process of the program has its services forked."""
+    folder = tempfile.mkdtemp(prefix="hosts")
+    atexit.register(shutil.rmtree, folder)
+    Path(folder, HOOK).write_text(forked_hosts.STARTUP, encoding="utf-8")
+    address = f"{folder}/{template.HOSTS}"
+    templates.started(["host_main"], address, launching._HOST_ENVIRONMENT)
+    templates.started(forked_children.PREPARING, f"{folder}/{template.CHILDREN}")
+    return {"PYTHONPATH": folder, template.VARIABLE: folder}
 
 
 @cache

@@ -8,6 +8,8 @@ import warnings
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 
+import forked_hosts
+
 # About work that is under way while a process forks; here is none.
 warnings.filterwarnings("ignore", "lancedb fork support", RuntimeWarning)
 
@@ -15,9 +17,10 @@ HOOK = "sitecustomize.py"
 
 
 def hook_of(variables: dict[str, str]) -> Path | None:
-    """The code that a process with these variables runs first; None if there is none."""
-    hook = Path(variables.get("PYTHONPATH", "").partition(os.pathsep)[0], HOOK)
-    return hook if hook.is_file() else None
+    """The code of a test that a process with these variables runs first; None if there is none."""
+    folder = Path(variables.get("PYTHONPATH", "").partition(os.pathsep)[0])
+    of_ours = Path(variables.get(forked_hosts.VARIABLE, ""))
+    return folder / HOOK if folder != of_ours and (folder / HOOK).is_file() else None
 
 
 def become(
@@ -43,6 +46,7 @@ def become(
     sys.argv[1:] = command
     if hook := hook_of(variables):
         runpy.run_path(str(hook))
+    forked_hosts.install()
     try:
         runpy.run_module("vector_index_mcp", run_name="__main__", alter_sys=True)
     finally:

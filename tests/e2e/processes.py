@@ -20,6 +20,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 import forked
+import forked_hosts
 import psutil
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
@@ -60,12 +61,17 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
-    """The variables of a process that has nothing to do with this machine's user and network."""
+    """The variables of a process that has nothing to do with this machine's user and network.
+
+    In tests, its services are forked (`forked_hosts`).
+    """
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("VECTOR_INDEX_", "XDG_"))}
     home = folder / "home"
     home.mkdir(exist_ok=True)
+    is_tested = "PYTEST_CURRENT_TEST" in os.environ
     return {
         **inherited,
+        **(forked.host_variables() if is_tested and _CAN_FORK else {}),
         "HOME": str(home),
         "HF_HUB_OFFLINE": "1",
         "PYTHONIOENCODING": "utf-8",
@@ -76,11 +82,17 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 
 
 def with_import_hook(folder: Path, code: str, variables: dict[str, str]) -> dict[str, str]:
-    """`variables` of a process that runs `code` before anything else is imported."""
+    """`variables` of a process that runs `code` before anything else is imported.
+
+    The code may be about services, which are then not forked, unless it is that of the fake worker.
+    """
     folder.mkdir()
-    (folder / HOOK).write_text(code, encoding="utf-8")
     path = os.pathsep.join(filter(None, [str(folder), variables.get("PYTHONPATH", "")]))
-    return {**variables, "PYTHONPATH": path}
+    hosts = variables.get(forked_hosts.VARIABLE, "") if code == FAKE_WORKER else ""
+    if hosts:
+        code += forked_hosts.STARTUP
+    (folder / HOOK).write_text(code, encoding="utf-8")
+    return {**variables, "PYTHONPATH": path, forked_hosts.VARIABLE: hosts}
 
 
 ANOTHER_VERSION = """

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
+import forked_hosts
 import psutil
 import pytest
 from processes import (
@@ -30,6 +31,7 @@ from processes import (
     linux_only,
     needs_model,
     place_of,
+    reaped,
     wired,
     with_import_hook,
 )
@@ -137,7 +139,7 @@ async def test_a_server_has_not_loaded_what_no_session_uses(served):
 
 
 async def test_eight_clients_at_once_share_a_service_a_worker_and_a_writer():
-    with place_of(PROJECT) as place:
+    with place_of(PROJECT, **{forked_hosts.VARIABLE: ""}) as place:
         answers, writers = [], []
         async with AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(place.relayed()) for _ in range(CLIENTS)]
@@ -205,6 +207,7 @@ async def test_a_client_that_leaves_does_not_stop_the_first_indexing(place):
 
 
 async def test_a_first_index_has_a_head_start_and_a_second_needs_none(place):
+    place.variables[forked_hosts.VARIABLE] = ""  # a fork would have no need of it
     for started in (1, 2):
         async with place.relayed() as client:
             await client.initialize()
@@ -305,7 +308,7 @@ async def test_a_service_that_does_not_answer_is_listed_and_can_be_ended(place):
         assert re.fullmatch(expected, line)
         ran = await place.run("stop", place.project)
     finally:
-        service.kill()
+        reaped([service])
     assert (ran.returncode, ran.stdout) == (0, f"ended the service of {place.project}\n")
     assert await have_ended(service)
     assert {path.suffix for path in place.runtime.iterdir()} == {".lock", ".log"}
