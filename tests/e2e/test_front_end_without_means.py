@@ -7,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
+import forked_hosts
 import pytest
 from greeting import CLIENT, INITIALIZE
 from processes import (
@@ -36,6 +37,14 @@ REQUESTS = [
 ]
 INPUT = b"".join(json.dumps(request).encode() + b"\n" for request in REQUESTS)
 AT_START = 'import os, signal, sys\nif "host" in sys.orig_argv:\n    '
+
+
+@pytest.fixture
+def place(place: Place) -> Place:
+    """A project without what has services forked, which takes memory of its own."""
+    for variable in (forked_hosts.VARIABLE, "PYTHONPATH"):
+        place.variables.pop(variable, None)
+    return place
 
 
 def front_end(
@@ -156,8 +165,8 @@ def test_a_limit_under_which_no_service_starts_is_told(place, limit, words):
     ("limit", "words"),
     [
         ("-n 10", "raise the limit of open files"),
+        ("-v 80000", ""),  # the front end may lack it as well, and Python itself finds no words
         # What ends the process may be a library, in words of its own.
-        ("-v 80000", "the background service "),
         ("-v 150000", "the background service "),
         ("-v 300000", "not enough memory"),
     ],
