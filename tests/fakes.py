@@ -77,6 +77,11 @@ class FakeEmbedder:
         if self.state == "loading":
             self._set_state("ready")
 
+    def fail_loading(self, reason):
+        """There is no model, as turns out now."""
+        self.absent = reason
+        self._set_state("unavailable", reason)
+
     def hold(self, *, queries=True):
         """From now on calls to `embed` wait, until `release`; those for queries if told so."""
         self._gate, self._holds_queries = anyio.Event(), queries

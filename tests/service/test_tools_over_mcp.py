@@ -1,6 +1,7 @@
 """The three tools as a client sees them."""
 
 import json
+import math
 import sys
 from itertools import pairwise
 
@@ -25,6 +26,7 @@ from writing import write
 
 from vector_index_mcp.codebase import tools
 from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.indexing import service as index_service
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.state import State
 from vector_index_mcp.serving import sets
@@ -331,6 +333,31 @@ async def test_trigger_joins_the_run_under_way_and_reports_its_progress(project,
         assert report["run"]["files_indexed"] == 3
         assert (report["indexed_file_count"], report["embedded_chunk_count"]) == (3, 3)
     assert all(before[0] < after[0] <= after[1] for before, after in pairwise(told))
+
+
+async def test_a_trigger_does_not_wait_for_a_model_that_turns_out_to_be_missing(
+    project, embedder, monkeypatch
+):
+    monkeypatch.setattr(index_service, "_PROGRESS_SECONDS", math.inf)
+    embedder.keep_loading()
+    is_awaited = anyio.Event()
+
+    async def on_progress(_, __, message):
+        if "chunks embedded" in message:
+            is_awaited.set()
+
+    async with (
+        serving(codebase_of(project, embedder)) as client,
+        anyio.create_task_group() as calls,
+    ):
+
+        async def trigger():
+            result = await client.call_tool("trigger_index", {}, progress_callback=on_progress)
+            assert "there is no model" in result.structured_content["message"]
+
+        calls.start_soon(trigger)
+        await is_awaited.wait()
+        embedder.fail_loading("there is no model")
 
 
 async def test_a_cancelled_trigger_leaves_the_run_going(project, embedder):

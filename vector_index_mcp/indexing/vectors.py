@@ -144,6 +144,7 @@ class Vectors:
                 await (self._embed() if self.are_lacking else self._keep_some())
                 self.failure, self._failures = "", 0
             except ModelNotFoundError:
+                self.progressed.send()  # it goes no further for now
                 with anyio.move_on_after(self._look_seconds):
                     await self._model_back()  # a saved file does not end this wait
                 self._look_seconds = min(2 * self._look_seconds, _LONGEST_WITHOUT_A_LOOK_SECONDS)
@@ -160,7 +161,7 @@ class Vectors:
         self._failures += 1
         if self._failures >= _TRIES_BEFORE_FAILURE:
             self.failure = self._live.remedies.message(error)
-            self.progressed.send()  # it goes no further for now
+            self.progressed.send()
 
     async def _model_back(self) -> None:
         """Wait until `look_for_model` is called, or the model is available again."""
