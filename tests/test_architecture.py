@@ -530,6 +530,7 @@ def test_a_folder_with_modules_is_a_package() -> None:
     assert [f for f in {m.parent for m in MODULES} if not (f / "__init__.py").is_file()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [

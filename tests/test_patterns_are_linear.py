@@ -95,9 +95,11 @@ def test_a_slow_pattern_would_be_found(pattern: str) -> None:
     assert any(slow_texts(Use("", re.compile(pattern), frozenset({"search"})), most=1_000))
 
 
+@pytest.mark.slow  # as all that import the whole package
 def test_patterns_are_made_at_run_time_in_the_listed_places_only() -> None:
     assert compiled_elsewhere() == COMPILED_IN_FUNCTIONS
 
 
+@pytest.mark.slow
 def test_every_excuse_is_needed() -> None:
     assert set(EXCUSED) <= {use.where for use in uses()}

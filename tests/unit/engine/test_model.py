@@ -124,6 +124,7 @@ def test_a_package_with_other_weights_is_not_used(tmp_path, offline_folder):
     assert OFFLINE_PACKAGE not in found["imported"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["nobody/no-such-model", "no-such-model", "not a name!", "a/b/c", "a..b"]
 )

@@ -148,6 +148,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attributes", ATTRIBUTES)
 @pytest.mark.parametrize("setting", ["true", "input", "false"])
 @pytest.mark.parametrize("has_crlf", [False, True])
