@@ -50,8 +50,13 @@ _REMEDIES = {
     errno.EAGAIN: "raise the limit of processes (`ulimit -u`) where it is started",
 }
 _OTHERWISE = "`vector-index-mcp doctor` examines the machine"
-# From the dynamic loader, if a library does not fit into memory.
-_SIGNS_OF_MEMORY = ("cannot allocate memory", "failed to map")
+# From the dynamic loader, if a library does not fit into memory; the last one is Python's own, if
+# it has no room for the error either (seen with 80 MB).
+_SIGNS_OF_MEMORY = (
+    "cannot allocate memory",
+    "failed to map",
+    "error return without exception set",
+)
 _SIGN_OF_DESCRIPTORS = "too many open files"  # likewise, if there is no descriptor for a library
 _SIGN_OF_THREADS = "can't start new thread"  # from Python, which does not say what is missing
 _THREADS = (
@@ -257,7 +262,8 @@ def is_of_machine(error: BaseException) -> bool:
         return error.errno in _REMEDIES
     words = str(error).lower()
     signs = (*_SIGNS_OF_MEMORY, _SIGN_OF_DESCRIPTORS, _SIGN_OF_THREADS)
-    is_told = isinstance(error, SYSTEM_ERRORS) and any(sign in words for sign in signs)
+    has_sign = any(sign in words for sign in signs)
+    is_told = has_sign and isinstance(error, (*SYSTEM_ERRORS, SystemError))
     return is_told or isinstance(error, MemoryError)
 
 

@@ -10,6 +10,7 @@ from vector_index_mcp.errors import counted, is_of_machine, sentence
     [
         (MemoryError(), "raise the limit of memory (`ulimit -v`)"),
         (ImportError("x.so: failed to map segment"), "raise the limit of memory (`ulimit -v`)"),
+        (SystemError("error return without exception set"), "there is not enough memory"),
         (ImportError("x.so: cannot open shared object file: Too many open files"), "ulimit -n"),
         (RuntimeError("can't start new thread"), "(`ulimit -v`, `ulimit -u`)"),
         (OSError(24, "Too many open files"), "raise the limit of open files"),
