@@ -27,6 +27,7 @@ HOSTS, CHILDREN = "hosts", "children"
 NUMBER_BYTES = 8  # of what is reported of a child: its process id, and at last its exit status
 _MOST_BYTES = 1 << 20
 _STREAMS = 3
+_STRANGER_SECONDS = 1.0  # for its message; a test may have stopped it
 _PLACES = slice(45, 49)  # behind the name in /proc/self/stat: of arguments and variables
 
 
@@ -65,7 +66,8 @@ def main(number: int, names: list[str], address: str = "") -> None:
         if asked in ready and not _forked(asked, reports):
             os._exit(0)
         if strangers in ready:
-            with strangers.accept()[0] as stranger:
+            with strangers.accept()[0] as stranger, contextlib.suppress(TimeoutError):
+                stranger.settimeout(_STRANGER_SECONDS)
                 _forked(stranger, reports)
 
 

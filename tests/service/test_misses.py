@@ -70,6 +70,13 @@ async def test_a_single_word_that_is_mistyped_shows_what_the_name_finds(client):
     assert answer["results"] == same["results"]
 
 
+@pytest.mark.parametrize(("query", "is_word"), [("chargee", True), ("sendRequst", False)])
+async def test_what_may_be_a_word_and_no_slip_is_told_how_to_be_found(client, query, is_word):
+    told = await said(client, query=query)
+    assert "results for" in told
+    assert (f"If '{query}' is meant, ask in more words." in told) == is_word
+
+
 async def test_a_name_is_guessed_as_soon_as_it_is_saved(project):
     codebase = codebase_of(project, FakeEmbedder())
     async with serving(codebase) as client:

@@ -153,7 +153,14 @@ class SearchResult(BaseModel):
         words = " or ".join(map(repr, self.missing)) + self._guess(self.missing)
         nowhere = f"No searched file contains {words}." if words else ""
         doubt = _DOUBT if self.is_unlikely else ""
-        return " ".join(filter(None, (self.why_none, nowhere, doubt, self.note)))
+        return " ".join(filter(None, (self.why_none, nowhere, doubt, self._way_back, self.note)))
+
+    @property
+    def _way_back(self) -> str:
+        """What to do if the only word of the query is no slip of the hand; empty for a name's."""
+        [word, *_] = (*self.absent, "")
+        is_plain = word.isalpha() and word.islower()
+        return f"If {word!r} is meant, ask in more words." if self.respelled and is_plain else ""
 
     @property
     def told(self) -> str:
