@@ -645,6 +645,8 @@ async def test_what_is_indexed_is_found_while_an_error_of_ours_lasts(project, em
         assert "an error of this program keeps the index (KeyError)" in status["error_message"]
         assert "please report it" in status["error_message"]
         assert "one.py" in await found(client, "apple")
+        keeper = codebase.index._keeper
+        await eventually(lambda: keeper._is_pausing or keeper.kept)  # the search may have asked
         assert (await call(client, "trigger_index"))["complete"]  # who asks need not wait an hour
         assert mistake.tries == 2
         assert "two.py" in await found(client, "banana")
