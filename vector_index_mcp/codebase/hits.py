@@ -158,7 +158,7 @@ class SearchResult(BaseModel):
     @property
     def _way_back(self) -> str:
         """What to do if the only word of the query is no slip of the hand; empty for a name's."""
-        [word, *_] = (*self.absent, "")
+        word = next(iter(self.absent), "")
         is_plain = word.isalpha() and word.islower()
         return f"If {word!r} is meant, ask in more words." if self.respelled and is_plain else ""
 
