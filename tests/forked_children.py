@@ -49,7 +49,7 @@ class Fork(anyio.abc.AsyncResource):
     ) -> None:
         self.stdin, self.stdout = streams
         self._report = report
-        self.pid = self._reported()
+        self.pid = template.reported(self._report)
         assert self.pid, "the process to be forked has ended"
         report.setblocking(False)
         self._status: int | None = None
@@ -58,11 +58,8 @@ class Fork(anyio.abc.AsyncResource):
     def returncode(self) -> int | None:
         if self._status is None:
             with suppress(BlockingIOError):
-                self._status = self._reported()
+                self._status = template.reported(self._report)
         return self._status
-
-    def _reported(self) -> int:
-        return int.from_bytes(self._report.recv(template.NUMBER_BYTES), signed=True)
 
     async def wait(self) -> int:
         while (status := self.returncode) is None:

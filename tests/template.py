@@ -24,7 +24,7 @@ VARIABLE = "FORKED_HOSTS"
 """The folder with the addresses of the processes from which services fork, and their children."""
 HOSTS, CHILDREN = "hosts", "children"
 """The addresses in it."""
-NUMBER_BYTES = 8  # of what is reported of a child: its process id, and at last its exit status
+_NUMBER_BYTES = 8  # of what is reported of a child: its process id, and at last its exit status
 _MOST_BYTES = 1 << 20
 _STREAMS = 3
 _STRANGER_SECONDS = 1.0  # for its message; a test may have stopped it
@@ -38,6 +38,11 @@ def ask(address: str, message: bytes, descriptors: list[int]) -> None:
         socket.send_fds(asked, [message], descriptors)
         asked.shutdown(socket.SHUT_WR)
         asked.recv(1)  # it has got everything
+
+
+def reported(report: socket.socket, flags: int = 0) -> int:
+    """Return what is reported of a child next, as `_send` has sent it; 0 if nothing will be."""
+    return int.from_bytes(report.recv(_NUMBER_BYTES, flags), signed=True)
 
 
 def main(number: int, names: list[str], address: str = "") -> None:
@@ -114,7 +119,7 @@ def _report_ends(reports: dict[int, socket.socket]) -> None:
 
 def _send(report: socket.socket, number: int) -> None:
     with contextlib.suppress(OSError):  # nobody waits for this child any more
-        report.send(number.to_bytes(NUMBER_BYTES, signed=True))
+        report.send(number.to_bytes(_NUMBER_BYTES, signed=True))
 
 
 def _become(wanted: dict, streams: list[int]) -> NoReturn:

@@ -9,6 +9,7 @@ from multiprocessing.reduction import DupFd
 from pathlib import Path
 
 import forked_hosts
+import template
 
 # About work that is under way while a process forks; here is none.
 warnings.filterwarnings("ignore", "lancedb fork support", RuntimeWarning)
@@ -19,7 +20,7 @@ HOOK = "sitecustomize.py"
 def hook_of(variables: dict[str, str]) -> Path | None:
     """The code of a test that a process with these variables runs first; None if there is none."""
     folder = Path(variables.get("PYTHONPATH", "").partition(os.pathsep)[0])
-    of_ours = Path(variables.get(forked_hosts.VARIABLE, ""))
+    of_ours = Path(variables.get(template.VARIABLE, ""))
     return folder / HOOK if folder != of_ours and (folder / HOOK).is_file() else None
 
 

@@ -20,7 +20,6 @@ import template
 
 from vector_index_mcp.background import launching
 
-VARIABLE = template.VARIABLE
 STARTUP = f"""
 import sys
 if "vector_index_mcp" in sys.orig_argv:
@@ -35,7 +34,7 @@ _INHERITED = ("Uid", "Gid", "Groups", "NoNewPrivs", "Seccomp:", "SigIgn", "CapBn
 
 def install() -> None:
     """Let this process have its services forked, if its variables say where."""
-    if folder := os.environ.get(VARIABLE):
+    if folder := os.environ.get(template.VARIABLE):
         address = f"{folder}/{template.HOSTS}"
         launching._spawn = partial(_spawned, address, launching._spawn)  # type: ignore[assignment]
 
@@ -65,13 +64,9 @@ class _Fork:
     def wait(self, timeout: float | None = None) -> int:
         self._report.settimeout(timeout)
         try:
-            return _reported(self._report, socket.MSG_PEEK)  # another thread may wait, too
+            return template.reported(self._report, socket.MSG_PEEK)  # other threads wait, too
         except TimeoutError:
             raise subprocess.TimeoutExpired("host", timeout or 0.0) from None
-
-
-def _reported(report: socket.socket, flags: int = 0) -> int:
-    return int.from_bytes(report.recv(template.NUMBER_BYTES, flags), signed=True)
 
 
 def _spawned(
@@ -105,7 +100,7 @@ def _forked(address: str, endpoint: Any, host_arguments: Sequence[str]) -> _Fork
         fork = _Fork(stdout, report)
         descriptors = [each.fileno() for each in (stdin, output, log, its_report)]
         template.ask(address, json.dumps(wanted).encode(), descriptors)
-    if _reported(report):
+    if template.reported(report):
         return fork
     fork.stdout.close()
     return None

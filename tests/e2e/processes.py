@@ -23,6 +23,7 @@ import forked
 import forked_hosts
 import psutil
 import pytest
+import template
 from anyio.streams.buffered import BufferedByteReceiveStream
 from forked_child import HOOK, hook_of
 from greeting import CLIENT
@@ -47,6 +48,10 @@ ANSWER_SECONDS = 120.0  # for the process to start and answer, on a machine that
 MODEL_SECONDS = 150.0  # for the model to be loaded as well
 NO_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "./no-such-model"}
 """Settings with which the program searches by words only, and says so."""
+NO_FORKS = {template.VARIABLE: ""}
+"""Settings with which services are started as users do."""
+FAKE_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "nobody/no-such-model"}
+"""Settings for `FAKE_WORKER`, where nobody else may find a model."""
 MAX_LINE_BYTES = 10_000_000
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 WORKER = "vector_index_mcp.engine.worker"
@@ -88,11 +93,11 @@ def with_import_hook(folder: Path, code: str, variables: dict[str, str]) -> dict
     """
     folder.mkdir()
     path = os.pathsep.join(filter(None, [str(folder), variables.get("PYTHONPATH", "")]))
-    hosts = variables.get(forked_hosts.VARIABLE, "") if code == FAKE_WORKER else ""
+    hosts = variables.get(template.VARIABLE, "") if code == FAKE_WORKER else ""
     if hosts:
         code += forked_hosts.STARTUP
     (folder / HOOK).write_text(code, encoding="utf-8")
-    return {**variables, "PYTHONPATH": path, forked_hosts.VARIABLE: hosts}
+    return {**variables, "PYTHONPATH": path, template.VARIABLE: hosts}
 
 
 ANOTHER_VERSION = """

@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
-import forked_hosts
 import psutil
 import pytest
 from processes import (
@@ -23,6 +22,7 @@ from processes import (
     COMMAND,
     FAKE_WORKER,
     MODEL_SECONDS,
+    NO_FORKS,
     Place,
     Wire,
     command_of,
@@ -139,7 +139,7 @@ async def test_a_server_has_not_loaded_what_no_session_uses(served):
 
 
 async def test_eight_clients_at_once_share_a_service_a_worker_and_a_writer():
-    with place_of(PROJECT, **{forked_hosts.VARIABLE: ""}) as place:
+    with place_of(PROJECT, **NO_FORKS) as place:
         answers, writers = [], []
         async with AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(place.relayed()) for _ in range(CLIENTS)]
@@ -207,7 +207,7 @@ async def test_a_client_that_leaves_does_not_stop_the_first_indexing(place):
 
 
 async def test_a_first_index_has_a_head_start_and_a_second_needs_none(place):
-    place.variables[forked_hosts.VARIABLE] = ""  # a fork would have no need of it
+    place.variables |= NO_FORKS  # a fork would have no need of it
     for started in (1, 2):
         async with place.relayed() as client:
             await client.initialize()

@@ -15,6 +15,7 @@ from processes import (
     ANOTHER_VERSION,
     ANSWER_SECONDS,
     COMMAND,
+    FAKE_MODEL,
     FAKE_WORKER,
     NO_MODEL,
     SEARCH,
@@ -357,7 +358,7 @@ async def test_a_service_of_another_version_is_told_of(place):
 
 @pytest.mark.anyio
 async def test_a_model_that_the_service_has_loaded_is_not_loaded_again(place):
-    place.variables["VECTOR_INDEX_EMBEDDING_MODEL"] = "nobody/no-such-model"
+    place.variables |= FAKE_MODEL
     fake = with_import_hook(place.folder / "fake", FAKE_WORKER, place.variables)
     async with wired(place.project, cwd=place.folder, variables=fake) as client:
         await client.initialize()

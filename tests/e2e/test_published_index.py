@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import anyio
 import pytest
 from processes import (
+    FAKE_MODEL,
     FAKE_WORKER,
     environment,
     posix_only,
@@ -52,7 +53,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self.folder = folder
-        base = environment(folder, VECTOR_INDEX_EMBEDDING_MODEL="nobody/no-such-model")
+        base = environment(folder, **FAKE_MODEL)
         self.variables = with_import_hook(folder / "hook", FAKE_WORKER + KILLED, base)
 
     def cloned(self, origin: Path) -> Path:

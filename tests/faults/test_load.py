@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import under_load
-from processes import FAKE_WORKER, place_of, with_import_hook
+from processes import FAKE_WORKER, NO_FORKS, place_of, with_import_hook
 from serving import contents, differences, without_time
 
 SECONDS = float(os.environ.get("LOAD_SECONDS", "8"))
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(SECONDS + 300)]
 @pytest.mark.skipif(sys.platform == "win32", reason="counts descriptors")
 async def test_a_project_under_load_stays_right_and_small():
     # A fork shares memory, and would seem smaller than a service of a user.
-    with place_of(under_load.files_of(300), FORKED_HOSTS="") as place:
+    with place_of(under_load.files_of(300), **NO_FORKS) as place:
         place.variables = with_import_hook(place.folder / "hook", FAKE_WORKER, place.variables)
         seen = await under_load.run(place, SECONDS)
         await under_load.end(place)
