@@ -341,11 +341,27 @@ async def test_after_a_kill_in_the_middle_of_that_no_vector_is_thought_to_be_the
     assert await store.holdings() == {"a": Holding("hash", 1, 1)}
 
 
-async def test_after_a_failure_in_the_middle_of_that_all_goes_on(store, monkeypatch):
+async def test_a_search_in_the_middle_of_that_finds_words(store, monkeypatch):
+    stored = document("a", "text")
+    await store.replace([stored], 1, vectors_of(stored))
+    drop, found = lancedb.AsyncTable.drop_columns, []
+
+    async def dropped_and_searched(table, columns):
+        await drop(table, columns)
+        found.extend(await store.matching(["text"], 5, with_vectors=True))
+        found.extend(await near(store, np.ones(DIMENSION, "f4"), 5))
+
+    monkeypatch.setattr(lancedb.AsyncTable, "drop_columns", dropped_and_searched)
+    await store.set_dimension(DIMENSION)
+    assert [candidate.chunk.key for candidate in found] == ["a"]
+
+
+@pytest.mark.parametrize("step", ["drop_columns", "add_columns"])
+async def test_after_a_failure_in_the_middle_of_that_all_goes_on(store, monkeypatch, step):
     stored = document("a", "text")
     await store.replace([stored], 1, vectors_of(stored))
     with monkeypatch.context() as patch:
-        patch.setattr(lancedb.AsyncTable, "add_columns", no_space)
+        patch.setattr(lancedb.AsyncTable, step, no_space)
         with pytest.raises(StoreError, match="free some space"):
             await store.set_dimension(7)
     await store.replace([stored], 2, vectors_of(stored))

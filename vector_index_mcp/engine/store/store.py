@@ -345,9 +345,9 @@ class Store:
     async def set_dimension(self, dimension: int) -> None:
         """Give `chunks` an empty column `vector`; drop the column that it has."""
         async with self._committing("writing"):
-            if self.dimension is not None:
+            self.dimension = None  # first: no search may ask for a column that goes
+            if "vector" in (await self._tables.chunks.schema()).names:
                 await self._tables.chunks.drop_columns(["vector"])
-                self.dimension = None  # set now, in case the rest fails
             # Done even if nothing was dropped: a kill may have followed an earlier drop.
             await self._tables.chunks.update(where="embedded", updates_sql={"embedded": "false"})
             await self._tables.chunks.add_columns(schema.vector_field(dimension))
