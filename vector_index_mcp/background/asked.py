@@ -84,8 +84,8 @@ class UnderWay:
                 self._given_up.add(request.message.identity)
             return waiting
 
-    def is_given_up(self, identity: str) -> bool:
-        """Whether this answer comes late: the client has had another. True once for each."""
+    def pass_over(self, identity: str) -> bool:
+        """Return True, once, if the answer comes too late because the client has had another."""
         with self._lock:
             is_late = identity in self._given_up
             self._given_up.discard(identity)

@@ -99,7 +99,7 @@ class _Session:
         """Give a message of the service to the client; False if the client reads no more."""
         values = messages.parsed(line)
         identity = messages.answered(values)
-        if self._under_way.is_given_up(identity):
+        if self._under_way.pass_over(identity):
             return True
         if request := self._under_way.take(identity):
             if request.message.method == messages.INITIALIZE and "result" in values:

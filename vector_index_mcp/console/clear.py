@@ -8,8 +8,8 @@ from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.console import belongings
 from vector_index_mcp.console.belongings import Belongings
-from vector_index_mcp.console.terminal import write
-from vector_index_mcp.errors import BackgroundError, SettingsError, counted
+from vector_index_mcp.console.terminal import confirmed, write
+from vector_index_mcp.errors import BackgroundError, counted
 from vector_index_mcp.files.removal import Left
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.settings import Settings
@@ -61,7 +61,7 @@ def _show(found: Belongings, nothing: str) -> None:
 def _clear(found: Belongings, *, is_agreed: bool, is_shown_only: bool) -> int:
     if is_shown_only or not found.things:
         return 0
-    if not is_agreed and not _is_wanted(found):
+    if not is_agreed and not _is_confirmed(found):
         write("nothing was removed")
         return 1
     failed = [left for endpoint in found.services for left in _ended(endpoint)]
@@ -89,17 +89,10 @@ def _some(failed: Sequence[Left]) -> str:
     return f"{counted(len(failed), 'thing')} {'is' if len(failed) == 1 else 'are'}"
 
 
-def _is_wanted(found: Belongings) -> bool:
-    """Ask on the terminal; return whether the person says yes.
-
-    Raises:
-        SettingsError: If standard input is not a terminal.
-    """
-    if not sys.stdin.isatty():
-        raise SettingsError("nothing was removed; give --yes to remove it without being asked")
+def _is_confirmed(found: Belongings) -> bool:
     total = sum(thing.size for thing in found.things)
-    write(f"Remove this ({_bytes(total)})? [y/N] ", end="")
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    unasked = "nothing was removed; give --yes to remove it without being asked"
+    return confirmed(f"Remove this ({_bytes(total)})?", unasked)
 
 
 def _ended(endpoint: Endpoint) -> list[Left]:

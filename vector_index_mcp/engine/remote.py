@@ -337,7 +337,7 @@ class ServerEmbedder(JudgedApart):
         """Check for the server until it is there, or until only the user can mend it."""
         pause = self._patience.look
         try:
-            while not await self._is_there():
+            while not await self._look_once():
                 with anyio.move_on_after(pause):
                     await self._wanted.wait()
                 self._wanted = anyio.Event()
@@ -345,8 +345,8 @@ class ServerEmbedder(JudgedApart):
         finally:
             self._is_connecting = False
 
-    async def _is_there(self) -> bool:
-        """Check for the server once; return whether no further check is needed."""
+    async def _look_once(self) -> bool:
+        """Look for the server; return True if it is there, or if only the user can help."""
         try:
             self._api.key = await anyio.to_thread.run_sync(self._key_of)
             await self._look_at_model(self._patience.short_total)

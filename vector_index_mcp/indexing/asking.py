@@ -243,7 +243,7 @@ async def _search(
             if live is not None and live.index.store is not store:
                 store = live.index.store
                 continue
-            if live is not None and live.is_damage(error, Task.SEARCH):
+            if live is not None and live.note_error(error, Task.SEARCH):
                 raise DamagedIndexError(str(error), error.problem) from error
             if is_last:
                 raise

@@ -146,7 +146,7 @@ class Indexer:
             except ProjectError as error:
                 await self._give_up(error)
             except StoreError as error:
-                if self.live.damage is not None or self.live.is_damage(error, Task.TEXT):
+                if self.live.damage is not None or self.live.note_error(error, Task.TEXT):
                     await self._replace_index(error)
                 else:
                     await self._pause(error)
@@ -368,7 +368,7 @@ class Indexer:
         self._passage = self._new_passage()
         self._end_run(str(error))
         with suppress(StorageError):
-            await self.live.is_lost()  # notes it, if the index has gone with the folders
+            await self.live.check_folder()  # it may have gone with the project
 
     async def _pause(self, error: StoreError) -> None:
         delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]

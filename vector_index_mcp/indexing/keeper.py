@@ -315,7 +315,7 @@ class Keeper:
         if anew and self._is_trying:  # the try under way may not replace the index
             await self._tried.wait()
         is_due = self._is_pausing and (self._state.error or anew)
-        is_lost = self.kept is not None and await self.kept.indexer.live.is_lost()
+        is_lost = self.kept is not None and not await self.kept.indexer.live.check_folder()
         if not (is_lost or is_due):
             return
         if anew:

@@ -99,7 +99,7 @@ class Live:
     async def replacing(self) -> AsyncIterator[None]:
         """Like `writing`, but for replacing the index, so it does not check for other writers."""
         async with self.lock:
-            await self._check_folder()
+            await self._require_folder()
             yield
 
     async def make_sure(self, *, each_file: bool = False) -> None:
@@ -115,7 +115,7 @@ class Live:
                 await self._make_sure(each_file=each_file)
 
     async def _make_sure(self, *, each_file: bool = False) -> None:
-        await self._check_folder(lambda: self.index.check(each_file=each_file))
+        await self._require_folder(lambda: self.index.check(each_file=each_file))
 
     async def make_sound(self) -> None:
         """Before a search: have the index repaired if it was changed, and wait for that a little.
@@ -159,27 +159,27 @@ class Live:
             _log.error("the index is wrong about %r, which is indexed again", key)
             self.ledger.distrust(key)
 
-    async def is_lost(self) -> bool:
-        """Whether the index's folder is gone or was replaced; sets `lost` then.
+    async def check_folder(self) -> bool:
+        """Return whether the index's folder is still there and the same; set `lost` if not.
 
         Raises:
             StorageError: If the index's drive does not answer.
         """
         try:
-            await self._check_folder()
+            await self._require_folder()
         except LostIndexError:
-            return True
-        return False
+            return False
+        return True
 
     async def is_silent(self) -> bool:
-        """Whether the index's drive does not answer; otherwise like `is_lost`."""
+        """Whether the index's drive does not answer; otherwise like `check_folder`."""
         try:
-            await self.is_lost()
+            await self.check_folder()
         except StorageError:
             return True
         return False
 
-    async def _check_folder(self, further: Callable[[], None] = lambda: None) -> None:
+    async def _require_folder(self, further: Callable[[], None] = lambda: None) -> None:
         """Check the index's folder, and call `further`, which looks at what is in it."""
 
         def look() -> None:
@@ -193,8 +193,8 @@ class Live:
             self.lost.set()
             raise
 
-    def is_damage(self, error: StoreError, task: Task) -> bool:
-        """Whether `error`, which `task` has just met, shows that the index is damaged.
+    def note_error(self, error: StoreError, task: Task) -> bool:
+        """Count an error that `task` has met; return whether the index is damaged by all signs.
 
         Always False for an index on another machine, which is given up and opened again instead: a
         commit that failed may still arrive there, and opening it again fences that commit out.
@@ -228,7 +228,7 @@ class Live:
 
     def report(self, error: StoreError, task: Task) -> None:
         """Have the indexer repair the index if `error`, which another task met, shows damage."""
-        if self.is_damage(error, task):
+        if self.note_error(error, task):
             self.damage = error
             self.on_damage()
 

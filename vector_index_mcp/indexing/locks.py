@@ -48,7 +48,7 @@ def new_lock(path: Path) -> filelock.BaseFileLock:
     return filelock.FileLock(path, is_singleton=False, thread_local=False)
 
 
-def is_acquired(lock: filelock.BaseFileLock) -> bool:
+def try_acquire(lock: filelock.BaseFileLock) -> bool:
     """Acquire a lock; False if another process holds it.
 
     Raises:
@@ -61,8 +61,8 @@ def is_acquired(lock: filelock.BaseFileLock) -> bool:
     return True
 
 
-def is_acquired_in_state(lock: filelock.BaseFileLock) -> bool:
-    """Like `is_acquired`, for a lock in the state folder, which is made if it is missing.
+def try_acquire_in_state(lock: filelock.BaseFileLock) -> bool:
+    """Like `try_acquire`, for a lock in the state folder, which is made if it is missing.
 
     Raises:
         StorageError: If the lock cannot be made.
@@ -71,7 +71,7 @@ def is_acquired_in_state(lock: filelock.BaseFileLock) -> bool:
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(exist_ok=True)
-        return is_acquired(lock)
+        return try_acquire(lock)
     except OSError as error:
         raise unusable_state(folder, "written", error) from error
 

@@ -34,13 +34,13 @@ from vector_index_mcp.errors import (
 from vector_index_mcp.files.folder import Folder, absence_of
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.locks import (
-    is_acquired,
-    is_acquired_in_state,
     is_held,
     lock_of,
     make_sound,
     name_of,
     new_lock,
+    try_acquire,
+    try_acquire_in_state,
     unusable_state,
 )
 from vector_index_mcp.indexing.looks import Looks
@@ -136,7 +136,7 @@ class Opener:
             StoreError: If the index's place or the state folder cannot be written.
         """
         try:
-            if not (is_acquired_in_state(self._outer) and self._acquire_folder()):
+            if not (try_acquire_in_state(self._outer) and self._acquire_folder()):
                 self._outer.release(force=True)
                 return False
         except OSError as error:
@@ -191,7 +191,7 @@ class Opener:
         if self._inner is None:
             make_sound(folder / LOCK)
             self._inner = new_lock(folder / LOCK)
-        if not is_acquired(self._inner):
+        if not try_acquire(self._inner):
             self._inner = None
             return False
         return True

@@ -24,7 +24,7 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.locks import is_acquired_in_state, is_held, lock_of, new_lock
+from vector_index_mcp.indexing.locks import is_held, lock_of, new_lock, try_acquire_in_state
 from vector_index_mcp.indexing.opening import Opened
 from vector_index_mcp.indexing.owners import Owners
 from vector_index_mcp.indexing.place import Place, Remote
@@ -117,7 +117,7 @@ class RemoteOpener:
 
     async def _lock_here(self) -> bool:
         """Lock out other processes of this machine; False if one of them holds the lock."""
-        is_locked = await anyio.to_thread.run_sync(is_acquired_in_state, self._lock)
+        is_locked = await anyio.to_thread.run_sync(try_acquire_in_state, self._lock)
         self._is_locked_out = not is_locked
         return is_locked
 

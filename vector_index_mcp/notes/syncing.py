@@ -247,7 +247,7 @@ class Syncing:
 
     def _move(self, branch: str, ours: str, theirs: str) -> None:
         self._repository.done("update-ref", branch, theirs, ours or "0" * 40)
-        self._writer.has_moved(theirs)
+        self._writer.follow_branch(theirs)
 
     def _merge(self, branch: str, ours: str, theirs: str) -> list[str]:
         found = self._repository.run("merge-base", ours, theirs)

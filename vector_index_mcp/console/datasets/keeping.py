@@ -8,7 +8,7 @@ import anyio
 
 from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK, USUAL_FOLDER, resolved
 from vector_index_mcp.console.datasets.looking import manifest_of
-from vector_index_mcp.console.terminal import write
+from vector_index_mcp.console.terminal import confirmed, write
 from vector_index_mcp.datasets import keeping, manifest, packing, table
 from vector_index_mcp.datasets.conversion import prove
 from vector_index_mcp.datasets.refusal import BadDatasetError
@@ -54,13 +54,11 @@ def _add(line: argparse.Namespace) -> int:
 def _delete(line: argparse.Namespace) -> int:
     root = resolved(line.output)
     path = manifest_of(line)
-    if not line.yes:
-        if not sys.stdin.isatty():
-            raise SettingsError("nothing was deleted; give --yes to delete without being asked")
-        write(f"Delete the dataset in {visible(str(path.parent))}? [y/N] ", end="")
-        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-            write("Nothing was deleted.")
-            return 1
+    question = f"Delete the dataset in {visible(str(path.parent))}?"
+    unasked = "nothing was deleted; give --yes to delete without being asked"
+    if not (line.yes or confirmed(question, unasked)):
+        write("Nothing was deleted.")
+        return 1
     left = keeping.delete(path, root, root.parent)
     write(visible(f"Deleted {line.dataset_id}"))
     if left is not None:

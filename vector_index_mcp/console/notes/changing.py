@@ -6,7 +6,6 @@ Restore and repair first show what would change, then ask, unless `--yes` is giv
 import argparse
 import json
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,8 +13,8 @@ from pathlib import Path
 from vector_index_mcp.console.notes import reports
 from vector_index_mcp.console.notes.desk import Desk
 from vector_index_mcp.console.notes.looking import Command, say, warn
-from vector_index_mcp.console.terminal import write
-from vector_index_mcp.errors import SettingsError, UnknownError, counted
+from vector_index_mcp.console.terminal import confirmed, write
+from vector_index_mcp.errors import UnknownError, counted
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes import exchange, overview
 from vector_index_mcp.notes.calls import Store
@@ -31,27 +30,15 @@ from vector_index_mcp.notes.store.writer import Writer
 _COMMIT_CHARS = 10
 
 
-def _is_agreed(line: argparse.Namespace, question: str) -> bool:
-    """Ask `question` on the terminal, unless `--yes` is given; return whether the answer is yes.
-
-    Raises:
-        SettingsError: If standard input is not a terminal.
-    """
-    if line.yes:
+def _is_confirmed(line: argparse.Namespace, question: str) -> bool:
+    unasked = (
+        "nothing was changed: there is no terminal to ask on; give --yes to do it without being "
+        "asked"
+    )
+    if line.yes or confirmed(question, unasked):
         return True
-    if not sys.stdin.isatty():
-        raise SettingsError(
-            "nothing was changed: there is no terminal to ask on; give --yes to do it without "
-            "being asked"
-        )
-    while True:
-        write(f"{question} [y/N] ", end="")
-        answer = sys.stdin.readline()
-        if answer.strip().lower() in {"y", "yes"}:
-            return True
-        if answer.strip().lower() in {"", "n", "no"}:
-            write("Nothing was changed" if answer else "\nNothing was changed")
-            return False
+    write("Nothing was changed")
+    return False
 
 
 # -- restore ---------------------------------------------------------------------------------
@@ -71,7 +58,7 @@ def _restore(line: argparse.Namespace, desk: Desk, store: Store) -> int:
         write(visible(f"{project} is as it was at {about}; there is nothing to do"))
         return 0
     say(reports.of_restoring(found, about, desk.colours))
-    if not _is_agreed(line, "Restore this?"):
+    if not _is_confirmed(line, "Restore this?"):
         return 1
     with desk.writing(store) as writer:
         writer.ask(lambda: restoring.plan_of(found, writer, past, wanted, about)).result()
@@ -151,7 +138,7 @@ def _doctor(line: argparse.Namespace, desk: Desk, store: Store) -> int:
         return _examine(desk, store, as_json=False)
     for sentence in found.said:
         write(visible(sentence))
-    if not _is_agreed(line, "Repair this?"):
+    if not _is_confirmed(line, "Repair this?"):
         return 1
     with desk.writing(store) as writer:
         made = _repaired(found, writer, store)

@@ -288,10 +288,10 @@ class Writer:
                     raise
         if parent == self.tree.commit:
             self.tree.note(made, commits)
-        self.has_moved(made)
+        self.follow_branch(made)
         return made
 
-    def has_moved(self, commit: str) -> None:
+    def follow_branch(self, commit: str) -> None:
         """Follow the branch, which has moved to `commit`.
 
         This raises nothing: the caller would undo its files, which are part of the commit by now.
