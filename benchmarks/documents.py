@@ -142,7 +142,7 @@ async def ranked(collection: Collection, folder: Path) -> dict[str, dict[str, li
 async def _stages(documents: Documents, query: str) -> dict[str, Sequence[Hit]]:
     async with documents.index.reading() as (index, ledger):
         store, stems = index.store, asked_stems(query)
-        [vector] = await documents.embedder.embed([query], urgent=True)
+        [vector] = await documents.embedder.embed([query], are_queries=True)
         lexical = await store.matching(stems, ranking.CANDIDATES)
         semantic = await store.nearest(vector, ranking.CANDIDATES)
         vectors = await store.vectors_of({c.chunk.document_id for c in (*lexical, *semantic)})

@@ -91,9 +91,9 @@ class Random:
 
     identity_at_hand = identity
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> Vectors:
         """Vectors of length 1; a query's take as long as a model takes."""
-        if urgent:
+        if are_queries:
             await anyio.sleep(_EMBEDDING_SECONDS)
         vectors = self._random.normal(size=(len(texts), _DIMENSION)).astype("<f4")
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))

@@ -141,12 +141,12 @@ class SlowModel(FakeEmbedder):
         self.made = 0
         self._pace, self._loading = 1 / texts_per_second, loading
 
-    async def asked(self, text: str) -> Any:
+    async def query_at_hand(self, text: str) -> Any:
         """As the default model is asked for queries: without the worker."""
         await anyio.sleep(self._pace)
         return vector_of(text), await self.identity()
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Any:
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> Any:
         """As slowly as said."""
         self.start()
         self.state = "ready"

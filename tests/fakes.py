@@ -61,7 +61,7 @@ class FakeEmbedder:
             else:
                 self._set_state("ready" if self._loaded else "loading")
 
-    async def asked(self, text):
+    async def query_at_hand(self, text):
         return None  # as where only the worker knows the model
 
     def retry(self):
@@ -105,20 +105,20 @@ class FakeEmbedder:
         if self.reranker_state == "off":
             self.reranker_state = "loading"
 
-    async def embed(self, texts, *, urgent=False):
+    async def embed(self, texts, *, are_queries=False):
         self.calls += 1
         call = self.calls
         self.start()
         while self.state != "ready":
             self._raise_if_unavailable()
             await self._changed.wait()
-        if self._holds_queries or not urgent:
+        if self._holds_queries or not are_queries:
             await self._gate.wait()
         if call in self.failing_calls:
             raise EmbeddingError(f"call {call} was told to fail")
         if self.poison is not None and any(self.poison in text for text in texts):
             raise EmbeddingError("this text cannot be embedded")
-        (self.queries if urgent else self.texts).extend(texts)
+        (self.queries if are_queries else self.texts).extend(texts)
         dimension = self._identity.dimension
         vectors = [vector_of(text, self._identity.name, dimension) for text in texts]
         return np.array(vectors, dtype="<f4").reshape(len(texts), dimension)

@@ -31,7 +31,7 @@ NEAR = 1e-2  # some processors compute in bfloat16: 0.0075 seen
 async def test_queries_and_documents_are_each_computed_in_their_own_way(tiny_models, name):
     tiny = tiny_models[name]
     async with worker_embedder(str(tiny.folder)).running() as embedder:
-        queries = await embedder.embed([TEXT, LONG], urgent=True)
+        queries = await embedder.embed([TEXT, LONG], are_queries=True)
         documents = await embedder.embed([TEXT, LONG])
         assert (await embedder.identity()).dimension == WIDTH
     np.testing.assert_allclose(queries, tiny.queries, atol=NEAR)
@@ -59,9 +59,9 @@ def cut(vectors, dimension):
 async def test_the_first_numbers_of_a_vector_are_one_of_unit_length(tiny_models):
     tiny, wanted = tiny_models["bert"], WIDTH // 2
     async with worker_embedder(str(tiny.folder), dimension=wanted).running() as embedder:
-        queries = await embedder.embed([TEXT, LONG], urgent=True)
+        queries = await embedder.embed([TEXT, LONG], are_queries=True)
         documents = await embedder.embed([TEXT, LONG])
-        at_once, model = await embedder.asked(TEXT)
+        at_once, model = await embedder.query_at_hand(TEXT)
         assert await embedder.identity() == await embedder.identity_at_hand() == model
     assert model.dimension == wanted
     np.testing.assert_allclose(queries, cut(tiny.queries, wanted), atol=NEAR)
@@ -85,7 +85,7 @@ async def test_what_lies_behind_a_models_window_is_not_read_and_the_window_is_kn
 async def test_more_numbers_than_a_model_has_are_refused_with_what_to_do(tiny_models):
     name = str(tiny_models["bert"].folder)
     async with worker_embedder(name, dimension=WIDTH + 1).running() as embedder:
-        assert await embedder.asked(TEXT) is None
+        assert await embedder.query_at_hand(TEXT) is None
         with pytest.raises(ModelNotFoundError, match="17 are wanted; remedy of model_too_short$"):
             await embedder.embed([TEXT])
 

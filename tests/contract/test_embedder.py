@@ -101,7 +101,7 @@ async def test_a_worker_that_is_given_words_alone_makes_their_vectors(worker):
     [words, whole] = await worker.embed([WORDS.given(code), code])
     async with worker_embedder(MODEL, wording=WORDS).running() as other:
         [of_words] = await other.embed([code])
-        vector, model = await other.asked(code)
+        vector, model = await other.query_at_hand(code)
         at_hand = await other.identity_at_hand()
         assert await other.identity() == model == at_hand == WORDS.identity(await worker.identity())
     assert words @ of_words > 0.999 > whole @ of_words
@@ -118,11 +118,11 @@ def put(self, key, row):
     if len(self._rows[key]) > self._most:
         self._rows[key].pop(0)
 """
-    [question] = await worker.embed(["where is the shopping cart kept"], urgent=True)
+    [question] = await worker.embed(["where is the shopping cart kept"], are_queries=True)
     async with worker_embedder(MODEL, wording=WORDS_AND_GIST).running() as other:
         [with_gist, plain] = await other.embed([code, "store.py\nx = 1"])
-        [as_query] = await other.embed([code], urgent=True)
-        asked, _ = await other.asked(code)
+        [as_query] = await other.embed([code], are_queries=True)
+        asked, _ = await other.query_at_hand(code)
     assert as_query @ asked > 0.999
     [words] = await worker.embed([WORDS.given(code)])
     assert question @ with_gist > question @ words
@@ -157,7 +157,7 @@ async def test_a_model_that_wants_prompts_gets_one_for_each_kind_of_text(worker,
 
     expected = await worker.embed(["query: a cat", "passage: a cat", "a cat"])
     async with worker_embedder(str(model)).running() as prompted:
-        [asked] = await prompted.embed(["a cat"], urgent=True)
+        [asked] = await prompted.embed(["a cat"], are_queries=True)
         [found] = await prompted.embed(["a cat"])
         assert (await prompted.identity()).digest != (await worker.identity()).digest
     assert [int(np.argmax(expected @ vector)) for vector in (asked, found)] == [0, 1]
@@ -200,14 +200,14 @@ async def test_a_worker_that_answered_is_ready(worker):
 
 
 @needs_model
-@pytest.mark.parametrize("urgent", [False, True])
+@pytest.mark.parametrize("are_queries", [False, True])
 @pytest.mark.parametrize(
     "texts",
     [[], ["one"], [""], ["a", LONG, "🙂\x00\u2028\r\n"], [f"text {i}" for i in range(40)]],
     ids=len,
 )
-async def test_a_batch_is_rows_of_unit_length(worker, texts, urgent):
-    vectors = await worker.embed(texts, urgent=urgent)
+async def test_a_batch_is_rows_of_unit_length(worker, texts, are_queries):
+    vectors = await worker.embed(texts, are_queries=are_queries)
     assert vectors.shape == (len(texts), 384)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
@@ -236,7 +236,7 @@ async def test_each_of_many_callers_gets_its_own_answer(worker):
     found = {}
 
     async def ask(number):
-        found[number] = await worker.embed([texts[number]], urgent=number % 2 == 0)
+        found[number] = await worker.embed([texts[number]], are_queries=number % 2 == 0)
 
     async with anyio.create_task_group() as tasks:
         for number in range(len(texts)):
@@ -250,8 +250,8 @@ async def test_each_of_many_callers_gets_its_own_answer(worker):
 async def test_an_urgent_request_overtakes_a_queue_of_others(worker):
     order = []
 
-    async def ask(name, texts, urgent=False):
-        await worker.embed(texts, urgent=urgent)
+    async def ask(name, texts, are_queries=False):
+        await worker.embed(texts, are_queries=are_queries)
         order.append(name)
 
     os.kill(worker.pid, signal.SIGSTOP)  # until it has been asked for everything
@@ -407,7 +407,11 @@ async def test_a_service_that_ends_does_not_wait_for_the_model(monkeypatch):
 
 async def test_a_model_that_is_missing_is_told_with_the_remedy(offline):
     async with worker_embedder("nobody/no-such-model").running() as embedder:
-        for ask in (embedder.identity(), embedder.embed(["text"]), embedder.embed([], urgent=True)):
+        for ask in (
+            embedder.identity(),
+            embedder.embed(["text"]),
+            embedder.embed([], are_queries=True),
+        ):
             with pytest.raises(
                 ModelNotFoundError, match=r"nobody/no-such.*; remedy of model_nowhere$"
             ):

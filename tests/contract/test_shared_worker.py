@@ -294,10 +294,10 @@ async def stopped(fake, embedder):
         await anyio.to_thread.run_sync(gate.write_text, "")
 
 
-async def ask(tasks, embedder, *texts, urgent=False):
+async def ask(tasks, embedder, *texts, are_queries=False):
     """Have `embedder` asked for one text after another."""
     for text in texts:
-        tasks.start_soon(partial(embedder.embed, [text], urgent=urgent))
+        tasks.start_soon(partial(embedder.embed, [text], are_queries=are_queries))
         await anyio.wait_all_tasks_blocked()
 
 
@@ -307,7 +307,7 @@ async def test_a_query_overtakes_the_batches_of_others(fake):
         async with stopped(fake, one) as tasks:
             await ask(tasks, one, "batch1", "batch2", "batch3")
             await fake.holds(2, 2)
-            await ask(tasks, other, "query", urgent=True)
+            await ask(tasks, other, "query", are_queries=True)
             await fake.holds(3, 2)
     assert fake.asked() == ["hello", "gate", "query", "batch1", "batch2", "batch3"]
 

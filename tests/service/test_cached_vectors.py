@@ -70,7 +70,7 @@ async def test_no_model_is_looked_for_before_anything_was_ever_embedded(tmp_path
 class Asked(FakeEmbedder):
     """One whose model can be asked in this process, too."""
 
-    async def asked(self, text):
+    async def query_at_hand(self, text):
         [vector] = await self.embed([text])
         return vector, self._identity
 

@@ -146,7 +146,7 @@ async def test_vectors_of_any_length_are_compared_as_their_index_says(root, metr
     embedder = FakeEmbedder(MODEL, DIMENSION)
     async with running(root, embedder) as service:
         found = await paths(service, "banana")
-        [vector] = await embedder.embed(["banana"], urgent=True)
+        [vector] = await embedder.embed(["banana"], are_queries=True)
     scores = vectors @ vector if metric == "product" else -np.square(vectors - vector).sum(axis=1)
     assert found == [f"{n}.md" for n in np.argsort(-scores)[:5]]
 

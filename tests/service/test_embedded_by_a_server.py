@@ -84,14 +84,14 @@ def expected(texts, seed="small", dimension=64):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("urgent", [False, True])
-async def test_each_text_gets_its_vector_of_unit_length(embedder, server, urgent):
-    vectors = await embedder.embed(TEXTS, urgent=urgent)
+@pytest.mark.parametrize("are_queries", [False, True])
+async def test_each_text_gets_its_vector_of_unit_length(embedder, server, are_queries):
+    vectors = await embedder.embed(TEXTS, are_queries=are_queries)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, expected(TEXTS), atol=1e-6)
     assert (embedder.state, embedder.reason, embedder.pid) == ("ready", "", None)
     assert {*server.paths} == {"/v1/embeddings"}
-    assert (await embedder.embed([], urgent=urgent)).shape == (0, 64)
+    assert (await embedder.embed([], are_queries=are_queries)).shape == (0, 64)
 
 
 async def test_a_server_that_knows_no_base64_is_asked_for_numbers(embedder, server):
@@ -178,7 +178,7 @@ async def test_a_query_is_not_asked_for_long(server, tmp_path):
     async with embedder_of(server.url, tmp_path, **patience).running() as embedder:
         await embedder.identity()
         server.script += [refused(503)] * 99
-        assert await embedder.asked("where is it") is None
+        assert await embedder.query_at_hand("where is it") is None
         assert slept[:2] == [1.0, 2.0]
         assert 4.0 not in slept
         assert embedder.state == "unavailable"
@@ -190,7 +190,7 @@ async def test_a_server_that_never_answers_is_given_up(server, tmp_path):
         server.released.clear()
         with pytest.raises(ModelNotFoundError, match="127.0.0.1 does not answer within 0.5 s"):
             await embedder.embed(TEXTS)
-        assert await embedder.asked("a query") is None
+        assert await embedder.query_at_hand("a query") is None
         server.released.set()
         embedder.retry()
         assert (await embedder.embed(TEXTS)).shape == (3, 64)
@@ -200,7 +200,7 @@ async def test_a_query_does_not_wait_for_a_server_that_hangs(server, tmp_path):
     async with embedder_of(server.url, tmp_path, query=0.05).running() as embedder:
         await embedder.identity()
         server.released.clear()
-        assert await embedder.asked("where is it") is None
+        assert await embedder.query_at_hand("where is it") is None
         assert embedder.state == "ready"
         server.released.set()
 
@@ -208,10 +208,10 @@ async def test_a_query_does_not_wait_for_a_server_that_hangs(server, tmp_path):
 async def test_who_gives_up_disturbs_nobody(embedder, server):
     await embedder.identity()
     server.released.clear()
-    for urgent in (False, True):
+    for are_queries in (False, True):
         before = len(server.asked)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(embedder.embed, TEXTS, urgent=urgent))
+            tasks.start_soon(partial(embedder.embed, TEXTS, are_queries=are_queries))
             await eventually(partial(_is_asked, server, before))
             tasks.cancel_scope.cancel()
     server.released.set()
@@ -229,7 +229,7 @@ async def test_a_query_comes_before_the_batches(embedder, server):
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(embedder.embed, [f"text {number}" for number in range(200)])
         await eventually(partial(_is_asked, server, before))
-        tasks.start_soon(partial(embedder.embed, ["a query"], urgent=True))
+        tasks.start_soon(partial(embedder.embed, ["a query"], are_queries=True))
         await eventually(partial(_is_asked, server, before + 1))
         server.released.set()
     order = [request[1] for request in server.asked[before:]]
@@ -248,7 +248,7 @@ async def test_no_batch_is_begun_while_a_query_waits(embedder, server, monkeypat
     server.released.clear()
     before = len(server.asked)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(embedder.embed, ["a query"], urgent=True))
+        tasks.start_soon(partial(embedder.embed, ["a query"], are_queries=True))
         await eventually(partial(_is_asked, server, before))
         tasks.start_soon(embedder.embed, ["a batch"])
         await anyio.wait_all_tasks_blocked()
@@ -257,8 +257,8 @@ async def test_no_batch_is_begun_while_a_query_waits(embedder, server, monkeypat
     assert begun == ["a query", "a batch"]
 
 
-@pytest.mark.parametrize("urgent", [False, True])
-async def test_nobody_waits_long_for_a_server_that_is_gone(tmp_path, urgent):
+@pytest.mark.parametrize("are_queries", [False, True])
+async def test_nobody_waits_long_for_a_server_that_is_gone(tmp_path, are_queries):
     slept = Pauses()
     with served() as server:
         embedder = embedder_of(server.url, tmp_path, pauses=slept, total=1e6, look=1e6)
@@ -267,7 +267,7 @@ async def test_nobody_waits_long_for_a_server_that_is_gone(tmp_path, urgent):
         await embedder.identity()
     try:
         with pytest.raises(ModelNotFoundError, match="cannot be reached"):
-            await embedder.embed(TEXTS, urgent=urgent)
+            await embedder.embed(TEXTS, are_queries=are_queries)
         # The connection that was kept, a new one, and that once more; then the check looks for it.
         assert slept in ([1.0], [1.0, 2.0], [1.0, 2.0, 1.0])
         assert embedder.state == "unavailable"
@@ -436,7 +436,7 @@ async def test_the_key_is_told_to_the_server_and_to_nobody_else(server, tmp_path
 
 async def test_what_is_sent_is_masked(embedder, server):
     await embedder.embed(["login with hunter2"])
-    await embedder.asked("hunter2 is it")
+    await embedder.query_at_hand("hunter2 is it")
     assert server.asked[-2:] == [[PROBE, "login with *******"], [PROBE, "******* is it"]]
 
 
@@ -532,7 +532,7 @@ async def test_the_key_may_stand_in_a_file(server, tmp_path):
     file.write_text("geheim\n", "utf-8")
     async with by_settings(server, tmp_path, embedding_key_file=str(file)) as embedder:
         assert (await embedder.embed(TEXTS)).shape == (3, 64)
-        assert await embedder.asked("password=hunter2-Xk9fQ2") is not None
+        assert await embedder.query_at_hand("password=hunter2-Xk9fQ2") is not None
         assert "hunter2" not in str(server.asked[-1])
 
 

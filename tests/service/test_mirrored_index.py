@@ -559,8 +559,8 @@ async def test_lies_are_found_also_after_a_stop_in_the_middle(project, clone, st
 class Liar(FakeEmbedder):
     """Says that it is a model, and makes the vectors of another one."""
 
-    async def embed(self, texts, *, urgent=False):
-        await super().embed(texts, urgent=urgent)
+    async def embed(self, texts, *, are_queries=False):
+        await super().embed(texts, are_queries=are_queries)
         return np.array([vector_of(text, "another", 64) for text in texts], dtype="<f4")
 
 

@@ -134,10 +134,10 @@ def pause_until(embedder, condition):
     """Have the model make nothing but samples until `condition` holds."""
     embed = embedder.embed
 
-    async def waiting(texts, *, urgent=False):
+    async def waiting(texts, *, are_queries=False):
         if len(texts) != 8:
             await eventually(condition)
-        return await embed(texts, urgent=urgent)
+        return await embed(texts, are_queries=are_queries)
 
     embedder.embed = waiting
 

@@ -187,9 +187,9 @@ async def test_a_walk_does_not_take_a_commit_under_way_for_that_of_another_progr
 class Swapping(FakeEmbedder):
     """It turns into another model before it answers: a server may."""
 
-    async def embed(self, texts, *, urgent=False):
+    async def embed(self, texts, *, are_queries=False):
         self._identity = await FakeEmbedder("second").identity()
-        return await super().embed(texts, urgent=urgent)
+        return await super().embed(texts, are_queries=are_queries)
 
 
 @pytest.mark.parametrize("fails", [set(), {1}])
@@ -215,11 +215,11 @@ class Mortal(FakeEmbedder):
         super().__init__()
         self.deaths_left, self.deadly = set(calls), set(deadly)
 
-    async def embed(self, texts, *, urgent=False):
+    async def embed(self, texts, *, are_queries=False):
         self.calls += 1
         if self.calls in self.deaths_left or self.deadly & set(texts):
             raise WorkerDiedError("the embedding worker died (status -9)")
-        return await super().embed(texts, urgent=urgent)
+        return await super().embed(texts, are_queries=are_queries)
 
 
 async def test_a_text_is_not_given_up_because_workers_were_killed(tmp_path):

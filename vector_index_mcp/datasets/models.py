@@ -111,9 +111,9 @@ async def _run(other: _Other) -> None:
 
 
 async def _embedded(embedder: Embedder, query: str) -> tuple[Vector, str]:
-    if (at_once := await embedder.asked(query)) is not None:
+    if (at_once := await embedder.query_at_hand(query)) is not None:
         return at_once[0], at_once[1].digest
-    [vector] = await embedder.embed([query], urgent=True)
+    [vector] = await embedder.embed([query], are_queries=True)
     return vector, (await embedder.identity()).digest
 
 

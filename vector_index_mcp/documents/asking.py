@@ -284,7 +284,7 @@ class _Finder:
         if not others:
             return []
         try:
-            vectors = await self._documents.embedder.embed(others, urgent=True)
+            vectors = await self._documents.embedder.embed(others, are_queries=True)
         except EmbeddingError as error:
             _log.warning("the query is not searched in other words: %s", error)
             return []

@@ -178,7 +178,7 @@ class WorkerEmbedder:
             return None
         return self._wording.identity(model.identity) if model is not None else None
 
-    async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
+    async def query_at_hand(self, text: str) -> tuple[Vector, ModelIdentity] | None:
         """See `Embedder`."""
         return await self._queries.embed(text)
 
@@ -216,10 +216,10 @@ class WorkerEmbedder:
         found = await self._answer_to(request, f"{counted(len(texts), 'text')} could not be ranked")
         return [float(score) for score in found[:, 0]]
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""
-        reading = Reading(self._wording, texts, are_queries=urgent)
-        request = {"urgent": urgent, "texts": reading.given}
+        reading = Reading(self._wording, texts, are_queries=are_queries)
+        request = {"urgent": are_queries, "are_queries": are_queries, "texts": reading.given}
         failure = f"{counted(len(texts), 'text')} could not be embedded"
         return reading.vectors(await self._answer_to(request, failure))
 

@@ -49,8 +49,8 @@ class Embedder(Protocol):
     async def identity_at_hand(self) -> ModelIdentity | None:
         """Return which model it is if that is known without starting anything. Never raises."""
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
-        """Embed `texts` as documents; if `urgent`, as queries, and before all other requests.
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> Vectors:
+        """Embed `texts`, as queries or as documents; queries overtake all documents.
 
         Returns:
             float32 array of shape (len(texts), dimension); rows of unit length, in order.
@@ -61,7 +61,7 @@ class Embedder(Protocol):
             EmbeddingError: If these texts cannot be embedded.
         """
 
-    async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
+    async def query_at_hand(self, text: str) -> tuple[Vector, ModelIdentity] | None:
         """Return a query's embedding and its model if that takes milliseconds; else None.
 
         Never raises.

@@ -176,7 +176,7 @@ class ServerEmbedder(JudgedApart):
         """Return which model it is, if that is known; see `Embedder`."""
         return self._model.identity
 
-    async def asked(self, text: str) -> tuple[Vector, ModelIdentity] | None:
+    async def query_at_hand(self, text: str) -> tuple[Vector, ModelIdentity] | None:
         """See `Embedder`."""
         try:
             with anyio.fail_after(self._patience.query):
@@ -185,18 +185,18 @@ class ServerEmbedder(JudgedApart):
             return None
 
     async def _embedded_query(self, text: str) -> tuple[Vector, ModelIdentity]:
-        [vector] = await self.embed([text], urgent=True)
+        [vector] = await self.embed([text], are_queries=True)
         return vector, await self.identity()
 
-    async def embed(self, texts: Sequence[str], *, urgent: bool = False) -> Vectors:
+    async def embed(self, texts: Sequence[str], *, are_queries: bool = False) -> Vectors:
         """Embed `texts`; see `Embedder`."""
-        total = self._patience.short_total if urgent else self._patience.total
+        total = self._patience.short_total if are_queries else self._patience.total
         sent = [sendable(self._mask(text)) for text in texts]
         for _ in range(_MOST_CHANGES):
             identity = await self.identity()
             parts = [np.empty((0, identity.dimension), dtype="<f4")]
             for part in in_requests(sent):
-                async with self._turn(urgent=urgent):
+                async with self._turn(are_queries=are_queries):
                     parts.append(await self._embedded(part, total))
                 if self._model.identity != identity:
                     break
@@ -207,9 +207,9 @@ class ServerEmbedder(JudgedApart):
         )
 
     @asynccontextmanager
-    async def _turn(self, *, urgent: bool) -> AsyncIterator[None]:
+    async def _turn(self, *, are_queries: bool) -> AsyncIterator[None]:
         """Let one batch run at a time, and start none while a query waits for its answer."""
-        if not urgent:
+        if not are_queries:
             async with self._batches:
                 while self._queries:
                     await self._no_queries.wait()

@@ -3,7 +3,7 @@
 It exchanges frames over its standard streams. A frame is a line of JSON; in an answer, the vectors
 follow the line as raw little-endian float32.
 
-    parent: {"id": 1, "urgent": false, "texts": [...]}
+    parent: {"id": 1, "urgent": false, "are_queries": false, "texts": [...]}
     worker: {"event": "model", "name": ..., "digest": ..., "dimension": ...}   before it loads
             {"event": "ready", "precision": "bfloat16"}
             {"event": "unavailable", "problem": "model_nowhere", "reason": ...}  and ends
@@ -315,7 +315,7 @@ def _answer(sink: BinaryIO, encoder: Encoder | None, reranker: Reranker, request
         elif encoder is None:
             raise ValueError("this worker has no embedding model")
         else:
-            vectors = encoder.encode(request["texts"], are_queries=request["urgent"])
+            vectors = encoder.encode(request["texts"], are_queries=request["are_queries"])
     except _FAULTS as error:
         _send(sink, {"id": request["id"], "error": f"{type(error).__name__}: {error}"})
         return

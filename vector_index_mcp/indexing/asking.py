@@ -78,7 +78,7 @@ class Question:
         embedder, model = self._embedder, self._index.manifest.model
         if model is None or self.ledger.unembedded_count >= self.ledger.chunk_count:
             return None, embedder.reason or "no chunk has been embedded yet"
-        at_once = await embedder.asked(self.text)
+        at_once = await embedder.query_at_hand(self.text)
         if at_once is not None and at_once[1].digest == model.digest:
             return at_once[0], ""
         if embedder.state != "ready" and not self._wait_for_model:
@@ -88,7 +88,7 @@ class Question:
         try:
             with anyio.fail_after(patience):
                 await self._say_if_it_loads()
-                [vector] = await embedder.embed([self.text], urgent=True)
+                [vector] = await embedder.embed([self.text], are_queries=True)
                 identity = await embedder.identity()
         except EmbeddingError as error:
             return None, self._remedies.message(error)

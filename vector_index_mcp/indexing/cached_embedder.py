@@ -113,7 +113,7 @@ class CachedEmbedder:
             EmbeddingError: If the samples cannot be embedded now.
         """
         for at, (text, vector) in enumerate(samples):
-            asked = await self.embedder.asked(text)
+            asked = await self.embedder.query_at_hand(text)
             is_asked = asked is not None and asked[1].digest == model.digest
             # `not … >=` instead of `<`, so that NaN counts as different.
             if asked is None or not is_asked or not asked[0] @ vector >= _LEAST_COSINE:
