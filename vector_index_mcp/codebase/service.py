@@ -11,9 +11,10 @@ from pathlib import Path
 
 from vector_index_mcp.codebase.absent import elsewhere, outside
 from vector_index_mcp.codebase.asking import Answer, backlog_of, note
+from vector_index_mcp.codebase.finding import Finder, Findings
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
-from vector_index_mcp.codebase.wanted import Findings, Sample, Wanted, wanted
+from vector_index_mcp.codebase.wanted import Sample, Wanted, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Store
@@ -59,6 +60,7 @@ class Codebase:
         self.project = project
         self.index = LiveIndex([project], where, options, embedder, cache, crew)
         self.recent = RecentQueries()
+        self._finder = Finder(project.path)
         self._judge = Judge(embedder, rerank_seconds)
 
     @property
@@ -126,7 +128,8 @@ class Codebase:
         async def find(store: Store, question: Question, most: int) -> list[Hit]:
             nonlocal found
             try:
-                found = await what.find(store, question, self.root, self._judge.most(what, most))
+                most_judged = self._judge.most(what, most)
+                found = await self._finder.find(what, store, question, most_judged)
             except StoreError as error:
                 if not isinstance(error, StorageError | DamagedIndexError):
                     await what.raise_if_path_fails(store, question.embed, error)
@@ -153,7 +156,7 @@ class Codebase:
         """Put together the answer to a question that was asked at `began`."""
         ledger, hits = answered.ledger, answered.hits
         now = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
-        names, missing = outside(found.names, now), outside(found.words, now)
+        names, missing = outside(found.absent, now), outside(found.missing, now)
         if names and not found.respelled:
             hits = _nearest(hits)
         hits = hits[offset:]

@@ -2,17 +2,14 @@
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import anyio.to_thread
 
-from vector_index_mcp.codebase import absent, named, respelling
-from vector_index_mcp.codebase.filters import files_of, meant_instead, why_nothing
-from vector_index_mcp.codebase.introduction import asks_for_whole, introduced
+from vector_index_mcp.codebase.filters import files_of, meant_instead
 from vector_index_mcp.codebase.limits import (
     LONGEST_LANGUAGE_CHARS,
     LONGEST_PATH_CHARS,
@@ -21,12 +18,11 @@ from vector_index_mcp.codebase.limits import (
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.engine.types import Hit, StoredChunk, Vector
 from vector_index_mcp.engine.words import MAX_WORD_CHARS, has_words
 from vector_index_mcp.errors import QueryError, StoreError
 from vector_index_mcp.files.glob import shown
 from vector_index_mcp.files.language import LANGUAGES, languages_meant_by
-from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.ledger import Ledger
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?:[:-]\d{1,9})*", re.DOTALL)
@@ -127,42 +123,6 @@ class Sample:
         return min(holding, key=lambda row: (-row[0].revision, row[0].end_line - row[0].start_line))
 
 
-_names: WeakKeyDictionary[Ledger, tuple[int, Mapping[str, str]]] = WeakKeyDictionary()
-"""The names of each open index, as `_names_in` returns them, and the revision that has them."""
-
-
-async def _names_in(store: Store, ledger: Ledger) -> Mapping[str, str]:
-    """What `respelling.spellings` returns for an index; 20 ms for 12,000 chunks, once a change."""
-    revision, known = _names.get(ledger, (-1, {}))
-    if revision != ledger.revision:
-        revision = ledger.revision
-        symbols, keys = await store.contents.symbols(), [*ledger.keys()]
-        known = await anyio.to_thread.run_sync(respelling.spellings, symbols, keys)
-        _names[ledger] = revision, known
-    return known
-
-
-@dataclass(slots=True)
-class Findings:
-    """The best chunks, and the words of the query that no file contains."""
-
-    hits: list[Hit] = field(default_factory=list)
-    why_none: str = ""
-    """Why there are no hits; empty if there are, or if the reason is unknown."""
-    names: tuple[str, ...] = ()
-    """The identifiers of the query that no searched file contains."""
-    words: tuple[str, ...] = ()
-    """The other words of the query that no searched file contains."""
-    meant: Mapping[str, str] = field(default_factory=dict)
-    """Names of the project that are spelled like one of these words, by the word."""
-    respelled: str = ""
-    """The name that was searched instead of the query's only word; empty for none."""
-    without_text: tuple[str, ...] = ()
-    """The files that the query names by their path and that have no text in the index."""
-    unjudged: str = ""
-    """Why the cross-encoder did not rank the hits; empty if it did, or did not have to."""
-
-
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The request of a search; made by `wanted`."""
@@ -190,74 +150,6 @@ class Wanted:
             return False
         return hits[0].likelihood < _UNLIKELY
 
-    async def find(self, store: Store, question: Question, root: Path, limit: int) -> Findings:
-        """Find the best `limit` chunks.
-
-        Raises:
-            QueryError: If no file has the path and it is no valid glob, or if the sample does not
-                exist.
-            StoreError: If the index cannot be read.
-        """
-        files = await files_of(self.path, root, store, question.ledger)
-        filters = replace(files, languages=self.languages, kind=self.kind)
-        if self.sample is not None:
-            hits = await self._alike(store, question, root, limit, filters)
-            return Findings(hits, await self._why_none(hits, filters, store, question, root))
-        hits = await search(store, self.query, question.embed, limit, filters)
-        paths: list[str] = []
-        if replace(filters, folder="") == Filters():
-            place = named.place_of(self.query.text)
-            above = f"{filters.folder}/" if filters.folder else ""
-            known = question.ledger.keys()
-            paths = named.files_at(place, (key for key in known if key.startswith(above)))
-            opened = await named.opened(place, paths, hits, limit, store) if paths else None
-            if opened is not None:
-                return Findings(opened)
-        if filters in (Filters(), Filters(kind="docs")) and asks_for_whole(self.query):
-            lead = await introduced(hits, limit, store, question.ledger)
-            if lead is not None:
-                return Findings(lead)
-        found = Findings(hits, await self._why_none(hits, filters, store, question, root))
-        found.without_text = tuple(paths)
-        if not found.why_none:
-            texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
-            found.names, found.words = await absent.absent(store, self.query, texts, filters)
-        if lacking := (*found.names, *found.words):
-            names = await _names_in(store, question.ledger)
-            guesses = await anyio.to_thread.run_sync(respelling.meant, lacking, names)
-            found.meant = {
-                word: name
-                for word, name in guesses.items()
-                if not await absent.lacks(store, name, filters)
-            }
-        if found.meant and len(self.query.tokens) == 1:
-            [found.respelled] = found.meant.values()
-            question.rephrase(found.respelled)
-            found.hits = await search(store, Query(found.respelled), question.embed, limit, filters)
-        return found
-
-    async def _alike(
-        self, store: Store, question: Question, root: Path, limit: int, filters: Filters
-    ) -> list[Hit]:
-        """The chunks that are most similar to the sample, without the sample itself."""
-        assert self.sample is not None
-        chunk, vector = await self.sample.chunk(store, question.ledger, root)
-        if vector is None:
-            question.lack = "the code in similar_to has no vector yet"
-
-        async def embed() -> Vector | None:
-            return vector
-
-        query = self.query if self.query.text else Query(chunk.text)
-        hits = await search(store, query, embed, limit + 1, filters)
-        others = [hit for hit in hits if not _overlap(hit.chunk, chunk)]
-        return others[:limit]
-
-    async def _why_none(
-        self, hits: Sequence[Hit], filters: Filters, store: Store, question: Question, root: Path
-    ) -> str:
-        return "" if hits else await why_nothing(filters, self.path, root, store, question.ledger)
-
     async def raise_if_path_fails(
         self, store: Store, embed: Callable[[], Awaitable[Vector | None]], error: StoreError
     ) -> None:
@@ -274,14 +166,6 @@ class Wanted:
                 f"path={shown(self.path)} is too long or has too many alternatives to be searched "
                 'for; examples: "src/**", "*.py", "tests/", "src/*.{ts,tsx}"'
             ) from error
-
-
-def _overlap(one: StoredChunk, other: StoredChunk) -> bool:
-    return (
-        one.key == other.key
-        and one.start_line <= other.end_line
-        and other.start_line <= one.end_line
-    )
 
 
 def wanted(

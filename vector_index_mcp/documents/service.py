@@ -26,6 +26,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, is_broad
 from vector_index_mcp.indexing.asking import wait_for_first_scan
+from vector_index_mcp.indexing.derived import Derived
 from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import Ledger
@@ -111,8 +112,7 @@ class Documents:
         self.language_model = language_model
         self._following = anyio.Lock()
         self._stamp: object = None
-        self._links: tuple[Ledger, int, catalog.LinkMap] | None = None
-        """The links between documents, and the revision of the ledger that they are from."""
+        self._links: Derived[catalog.LinkMap] = Derived()
 
     # -- lifetime --------------------------------------------------------------------------
 
@@ -342,12 +342,12 @@ class Documents:
 
     async def link_map(self, ledger: Ledger) -> catalog.LinkMap:
         """Return the links between all documents, as far as `ledger` knows."""
-        # Not its `id`, which a later ledger may have: who does not write reads a new one each time.
-        if self._links is None or self._links[:2] != (ledger, ledger.revision):
-            revision, entries = ledger.revision, [*catalog.entries_of(ledger)]
-            found = await anyio.to_thread.run_sync(catalog.LinkMap, entries)
-            self._links = ledger, revision, found
-        return self._links[2]
+
+        async def work_out() -> catalog.LinkMap:
+            entries = [*catalog.entries_of(ledger)]
+            return await anyio.to_thread.run_sync(catalog.LinkMap, entries)
+
+        return await self._links.of(ledger, work_out)
 
     async def look(self) -> State:
         """Return the state of the index and of the collections listed now. Never fails."""

@@ -1,7 +1,7 @@
 """The queue of dirty keys, which come from events and from hits that a search found stale.
 
-A key waits until it has been quiet for a while. Files that scans find wait in a `worklist` instead;
-the keys here are taken before those.
+All keys wait together until none has changed for a while. Files that scans find wait in a
+`worklist` instead; the keys here are taken before those.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ class DirtyQueue:
         self._wake = anyio.Event()
 
     def take_touched(self) -> list[str]:
-        """Take the touched paths that are quiet by now, or have waited long enough."""
+        """Take all touched paths if none has changed for a while, or if they waited long enough."""
         now = time.monotonic()
         taken = [*self._debouncer.take(now), *self._unfinished.take(now)]
         self._settled.difference_update(taken)
