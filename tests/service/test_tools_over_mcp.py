@@ -24,7 +24,7 @@ from serving import (
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.codebase import tools
+from vector_index_mcp.codebase import triggering
 from vector_index_mcp.codebase.wire import search_result
 from vector_index_mcp.indexing import service as index_service
 from vector_index_mcp.indexing.keeper import Role
@@ -471,7 +471,7 @@ async def test_force_reindex_during_a_run_begins_when_that_one_has_ended(project
 async def test_who_forces_a_rebuild_during_a_run_waits_no_longer_than_others_do(
     project, embedder, monkeypatch
 ):
-    monkeypatch.setattr(tools, "_TRIGGER_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(triggering, "PATIENCE_SECONDS", 0.0)
     codebase = codebase_of(project, embedder)
     gate = Gate(codebase)
     async with serving(codebase) as client:

@@ -11,7 +11,7 @@ from serving import call, codebase_of, converged, failing_call
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.codebase import calls, workspace
+from vector_index_mcp.codebase import calls, triggering, workspace
 from vector_index_mcp.codebase.workspace import Workspace, names_of, path_in
 from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.serving import sets
@@ -389,3 +389,15 @@ async def test_of_the_projects_that_there_are_the_nearest_is_named_first():
         workspace.QueryError, match=r"no project 'tow/app' here; there are two/app, "
     ):
         await searched("tow/app", SAME_NAME)
+
+
+async def test_an_index_that_lacks_vectors_is_not_complete(client, services, monkeypatch):
+    monkeypatch.setattr(triggering, "PATIENCE_SECONDS", 0.5)
+    services.codebases["tool"].index.embedder.hold()
+    (root_of(services, "tool") / "new.py").write_text("def fresh_paint(): pass\n")
+    projects = (await call(client, "trigger_index"))["projects"]
+    assert [project["complete"] for project in projects] == [True, True, False]
+    assert projects[2]["message"] == (
+        "All text is indexed and can be found by words. Embedding goes on in the background."
+    )
+    services.codebases["tool"].index.embedder.release()

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from vector_index_mcp.codebase import arguments, wire
 from vector_index_mcp.codebase.arguments import ExplainedArguments, TriggerArguments
 from vector_index_mcp.codebase.service import Codebase
+from vector_index_mcp.codebase.triggering import triggered
 from vector_index_mcp.errors import QueryError
 from vector_index_mcp.indexing.asking import OnLoading
 from vector_index_mcp.indexing.following import (
@@ -93,11 +94,15 @@ async def _sample(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Valu
     return {"text": chunk.text, "path": chunk.key, "lines": [chunk.start_line, chunk.end_line]}
 
 
-async def _trigger(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
-    """Begin to bring text and vectors up to date; returns at once."""
+async def _trigger(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Values:
+    """Answer like `trigger_index`."""
     asked = arguments.checked("trigger", TriggerArguments, given)
-    run = await codebase.index.trigger(force_reindex=asked.force_reindex)
-    return wire.run_report(run).model_dump(mode="json")
+
+    async def report(done: float, total: float, what: str) -> None:
+        await tell({"what": what, "done": int(done), "total": int(total)})
+
+    result = await triggered(codebase, report, force_reindex=asked.force_reindex)
+    return result.model_dump(mode="json")
 
 
 async def _status(codebase: Codebase, _: Mapping[str, Any], __: Tell) -> Values:

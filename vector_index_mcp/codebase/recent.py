@@ -11,7 +11,7 @@ from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.engine.types import Hit
 
 if TYPE_CHECKING:  # imports LanceDB, which the page must not wait for
-    from vector_index_mcp.codebase.asking import Answer
+    from vector_index_mcp.codebase.answer import Answer
 
 MOST_KEPT = 200
 MOST_SHOWN = 50

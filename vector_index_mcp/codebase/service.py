@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from vector_index_mcp.codebase.absent import elsewhere, outside
-from vector_index_mcp.codebase.asking import Answer, backlog_of, note
+from vector_index_mcp.codebase.answer import Answer, backlog_of, note
 from vector_index_mcp.codebase.finding import Finder, Findings
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked

@@ -161,7 +161,7 @@ def of_triggered(results: "Mapping[str, ProjectTriggered | Exception]") -> str:
     return "\n".join(
         f"{name}: {sentence(result)}"
         if isinstance(result, Exception)
-        else f"{result.project_path}: {result.message}; {_counts(result)}"
+        else f"{result.project_path}: {result.message} {_counts(result)}"
         for name, result in results.items()
     )
 

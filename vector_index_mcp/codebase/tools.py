@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
@@ -23,21 +22,17 @@ from vector_index_mcp.codebase.arguments import (
 )
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.errors import QueryError, VectorIndexError, counted, sentence
-from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.codebase.triggering import PATIENCE_SECONDS, Report, triggered
+from vector_index_mcp.errors import QueryError, VectorIndexError, sentence
 from vector_index_mcp.protocol import CACHE, Result, enveloped, is_introduced
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.codebase.workspace import Workspace
-    from vector_index_mcp.indexing.service import LiveIndex
-    from vector_index_mcp.indexing.status import Status
 
 GetService = Callable[[], Awaitable[Any]]
 """Waits for the service that answers, and returns it: a codebase, or a workspace."""
-_Report = Callable[[float, float, str], Awaitable[None]]
-"""Sends progress to the client: steps done, all steps, and a message."""
-_Answer = Callable[[Any, Any, _Report], Awaitable[Result]]
+_Answer = Callable[[Any, Any, Report], Awaitable[Result]]
 
 _USE = """\
 search_index: your first step to find code, configuration or documentation here. Ask \
@@ -54,9 +49,6 @@ This server keeps one software project indexed: every saved file is searchable w
 
 {_USE}"""
 
-_GOES_ON = "Embedding goes on in the background."
-# By default, clients give up on a call after 60 s. The run goes on after our answer.
-_TRIGGER_PATIENCE_SECONDS = 45.0
 _READ_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
@@ -121,7 +113,7 @@ def _listed(tools: Mapping[str, _Tool]) -> list[Result]:
 
 
 async def _called(
-    tools: Mapping[str, _Tool], get_service: GetService, params: Mapping[str, Any], report: _Report
+    tools: Mapping[str, _Tool], get_service: GetService, params: Mapping[str, Any], report: Report
 ) -> Result:
     """The answer to the call of a tool. Errors that an agent can correct are results, too."""
     name, given = params.get("name"), params.get("arguments")
@@ -161,16 +153,16 @@ def _text(words: str) -> Result:
 # -- the tools of several projects --------------------------------------------------------------
 
 
-async def _search_all(workspace: "Workspace", asked: WorkspaceArguments, _: _Report) -> Result:
+async def _search_all(workspace: "Workspace", asked: WorkspaceArguments, _: Report) -> Result:
     return _found(await workspace.search(asked), asked)
 
 
-async def _status_of_all(workspace: "Workspace", asked: StatusArguments, _: _Report) -> Result:
+async def _status_of_all(workspace: "Workspace", asked: StatusArguments, _: Report) -> Result:
     statuses = await workspace.status(asked)
     return _structured(text.of_projects(statuses), _each(workspace, statuses))
 
 
-async def _trigger_all(workspace: "Workspace", asked: TriggerArguments, _: _Report) -> Result:
+async def _trigger_all(workspace: "Workspace", asked: TriggerArguments, _: Report) -> Result:
     results = await workspace.trigger(asked)
     return _structured(text.of_triggered(results), _each(workspace, results))
 
@@ -188,7 +180,7 @@ def _each(workspace: "Workspace", results: Mapping[str, BaseModel | Exception]) 
 # -- the tools -------------------------------------------------------------------------------
 
 
-async def _search(codebase: "Codebase", asked: SearchArguments, _: _Report) -> Result:
+async def _search(codebase: "Codebase", asked: SearchArguments, _: Report) -> Result:
     answer = await codebase.search(asked.query, asked.top_k, **asked.limits)
     return _found(wire.search_result(answer, asked.max_tokens, asked.detail), asked)
 
@@ -198,61 +190,14 @@ def _found(result: SearchResult, asked: SearchArguments) -> Result:
     return _structured(text.of_search(result), structured)
 
 
-async def _status(codebase: "Codebase", _: StatusArguments, __: _Report) -> Result:
+async def _status(codebase: "Codebase", _: StatusArguments, __: Report) -> Result:
     status = await wire.index_status(codebase)
     return _answer(text.of_status(status), status)
 
 
-async def _trigger(codebase: "Codebase", asked: TriggerArguments, report: _Report) -> Result:
-    run = await codebase.index.trigger(force_reindex=asked.force_reindex)
-    with anyio.move_on_after(_TRIGGER_PATIENCE_SECONDS):
-        await _follow(report, codebase.index, run)
-    now = await codebase.index.status()
-    result = _trigger_result(now, run, await codebase.pending())
+async def _trigger(codebase: "Codebase", asked: TriggerArguments, report: Report) -> Result:
+    result = await triggered(codebase, report, force_reindex=asked.force_reindex)
     return _answer(text.of_trigger(result), result)
-
-
-async def _follow(report: _Report, index: "LiveIndex", run: Run) -> None:
-    """Report progress until the run has ended and no chunk waits for a vector any more."""
-    while not run.finished.is_set():
-        progressed = run.progressed
-        if run.files_to_do:
-            message = f"{run.files_done:,} of {counted(run.files_to_do, 'file')} indexed"
-            await report(run.files_done, run.files_to_do, message)
-        await progressed.wait()
-    steps = run.files_to_do + 1  # one more, for the end of the run
-    reported = -1
-    while (now := index.progress).waits_for_vectors:
-        if now.embedded > reported:  # MCP requires progress to grow, and loading takes a while
-            reported = now.embedded
-            message = f"{now.embedded:,} of {counted(now.chunks, 'chunk')} embedded"
-            await report(steps + now.embedded, steps + now.chunks, message)
-        await index.embedding_progressed()
-
-
-def _trigger_result(now: "Status", run: Run, pending: int) -> wire.TriggerResult:
-    progress = now.progress
-    if run.error:
-        raise VectorIndexError(run.error)
-    if not run.finished.is_set():
-        message = "Indexing goes on in the background; get_status shows its progress."
-    elif pending:
-        paths = counted(pending, "path")
-        message = f"Files changed meanwhile and still have to be indexed: {paths}."
-    elif progress.lacks_vectors:
-        reason = progress.vectors_failure or progress.embedder_reason
-        limit = f"Not all of it can be found by meaning: {reason}." if reason else _GOES_ON
-        message = f"All text is indexed and can be found by words. {limit}"
-    else:
-        message = "The index is complete and up to date."
-    return wire.TriggerResult(
-        message=message,
-        complete=run.finished.is_set() and not pending and not progress.lacks_vectors,
-        run=wire.run_report(run),
-        indexed_file_count=now.indexed,
-        indexed_chunk_count=now.chunks,
-        embedded_chunk_count=now.embedded,
-    )
 
 
 TOOLS: Mapping[str, _Tool] = {
@@ -278,8 +223,8 @@ TOOLS: Mapping[str, _Tool] = {
         "Bring the index up to date",
         "Compare the whole project with the index and index what differs. Not needed after edits: "
         "the server follows changes by itself. Joins the run that is under way, if there is one. "
-        "Answers when the index is complete, or after 45 seconds while the work goes on in the "
-        "background.",
+        f"Answers when the index is complete, or after {PATIENCE_SECONDS:.0f} seconds while the "
+        "work goes on in the background.",
         {
             "readOnlyHint": False,
             "destructiveHint": False,

@@ -21,7 +21,7 @@ from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.processes import memory
 
 if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait
-    from vector_index_mcp.codebase.asking import Answer
+    from vector_index_mcp.codebase.answer import Answer
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.engine.types import Hit, StoredChunk, Why
 

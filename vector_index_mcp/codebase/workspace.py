@@ -26,6 +26,7 @@ from vector_index_mcp.codebase.arguments import (
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.codebase.limits import LARGEST_OFFSET, LONGEST_QUERY_CHARS, MAX_TOKENS, TOP_K
 from vector_index_mcp.codebase.merging import merge
+from vector_index_mcp.codebase.triggering import PATIENCE_SECONDS
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, QueryError, VectorIndexError
 from vector_index_mcp.errors import sentence as sentence_of
 from vector_index_mcp.foreign import visible
@@ -38,8 +39,6 @@ Raises a VectorIndexError if that fails.
 """
 
 _PATIENCE_SECONDS = 20.0  # for one project, whose service may take one or two to start
-_TRIGGER_SECONDS = 45.0  # clients give up on a call after 60 s
-_LOOK_SECONDS = 0.25  # between two checks whether an index is complete
 
 
 class Workspace:
@@ -106,19 +105,17 @@ class Workspace:
     async def trigger(
         self, asked: TriggerArguments
     ) -> dict[str, wire.ProjectTriggered | Exception]:
-        """Bring every index up to date; answers after 45 s while the work goes on."""
-        deadline = anyio.current_time() + _TRIGGER_SECONDS
+        """Bring every index up to date; see `triggering`."""
 
         async def found(name: str) -> wire.ProjectTriggered:
-            await self._asked(name, "trigger", asked.model_dump())
-            while True:
-                now = wire.IndexStatus.model_validate(await self._asked(name, "status", {}))
-                is_over = anyio.current_time() > deadline
-                if is_over or now.current_run is None and not _waits_for_vectors(now):
-                    return _triggered(now)
-                await anyio.sleep(_LOOK_SECONDS)
+            answer = await self._asked(name, "trigger", asked.model_dump())
+            result = wire.TriggerResult.model_validate(answer)
+            return wire.ProjectTriggered(
+                project_path=str(self.projects[name]),
+                **result.model_dump(include={*wire.ProjectTriggered.model_fields}),
+            )
 
-        return await self._of_each(self.projects, found, _TRIGGER_SECONDS + _PATIENCE_SECONDS)
+        return await self._of_each(self.projects, found, PATIENCE_SECONDS + _PATIENCE_SECONDS)
 
     async def _of_each(
         self,
@@ -317,27 +314,3 @@ def _in_words(failures: Mapping[str, Exception]) -> list[str]:
         f"{visible(name)} could not be searched: {visible(sentence_of(e))}."
         for name, e in failures.items()
     ]
-
-
-def _waits_for_vectors(now: wire.IndexStatus) -> bool:
-    is_lacking = now.waiting_chunk_count > 0
-    return is_lacking and now.model.state != "unavailable" and not now.error_message
-
-
-def _triggered(now: wire.IndexStatus) -> wire.ProjectTriggered:
-    is_complete = now.current_run is None and not _waits_for_vectors(now)
-    message = "complete and up to date"
-    if now.error_message:
-        is_complete, message = False, now.error_message
-    elif not is_complete:
-        message = "indexing goes on in the background; get_status shows its progress"
-    elif now.waiting_chunk_count:
-        is_complete, message = False, f"all text can be found by words; {now.model.reason}"
-    return wire.ProjectTriggered(
-        project_path=now.project_path,
-        complete=is_complete,
-        message=message,
-        indexed_file_count=now.indexed_file_count,
-        indexed_chunk_count=now.indexed_chunk_count,
-        embedded_chunk_count=now.embedded_chunk_count,
-    )

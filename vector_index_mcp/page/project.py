@@ -22,7 +22,7 @@ from vector_index_mcp.page import folders, highlight, whole
 from vector_index_mcp.page.content import NOTHING, Change, News
 
 if TYPE_CHECKING:  # a link to the page can be given before LanceDB is imported
-    from vector_index_mcp.codebase.asking import Answer
+    from vector_index_mcp.codebase.answer import Answer
     from vector_index_mcp.codebase.service import Codebase
 
 GetService = Callable[[], Awaitable["Codebase"]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vector_index_mcp.codebase.asking import Backlog, note
+from vector_index_mcp.codebase.answer import Backlog, note
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 from vector_index_mcp.indexing.run import Kind, Run
