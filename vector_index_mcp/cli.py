@@ -87,7 +87,7 @@ def run(arguments: Sequence[str], closed: Collection[str] = ()) -> int:
 def _require_streams(closed: Collection[str]) -> None:
     if missing := [name for name in _PROTOCOL if name in closed]:
         raise SettingsError(
-            f"{' and '.join(missing)} closed, through which an MCP client talks to the server; "
+            f"{' and '.join(missing)} closed, but an MCP client talks to the server through it; "
             "let the client start the server, with pipes"
         )
 

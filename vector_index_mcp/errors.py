@@ -137,7 +137,7 @@ class Problem(StrEnum):
 
 
 class VectorIndexError(Exception):
-    """The root of the tree. Only its subclasses are raised."""
+    """The root of the tree, raised itself where no caller needs to tell the error from others."""
 
     def __init__(self, message: str = "", problem: Problem | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Every setting, with its default and unit; read once by `cli`, frozen afterwards.
+"""Every setting, with its default and unit; frozen once it is read.
 
 Nothing else in the package reads settings from the environment. A `.env` file is read only from
 the path that the caller names, never from the indexed project: a cloned repository must not decide

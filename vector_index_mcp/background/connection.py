@@ -112,7 +112,7 @@ class Connection:
                 if line.endswith(b"\n"):  # else it died while it wrote
                     yield line
         except ConnectionResetError:
-            # Of such a socket, it means that. That of a port is reset by any sudden end.
+            # A Unix socket is reset only if unread bytes were left, a TCP socket by any sudden end.
             self.is_left_unread = HAS_UNIX_SOCKETS
         except OSError:
             return

@@ -2,9 +2,9 @@
 
 An MCP client starts one for each session, so it must cost next to nothing: it imports only the
 standard library. It ends when the client does. If the service ends first, the session goes on: the
-client's next request goes to a new service. So does once more what was under way, if the former
-service cannot have read it or it changes nothing; all else is answered with the reason. So is what
-waits for a service that hangs: many clients would wait for ever.
+client's next request goes to a new service. A request under way is sent once more if the former
+service cannot have read it, or if it changes nothing; any other is answered with an error. So are
+requests to a service that hangs, because many clients would wait for ever.
 """
 
 import os
@@ -72,7 +72,7 @@ class _Session:
         self._writing = threading.Lock()
         self._under_way = UnderWay()
         self._handshake = Handshake()
-        # Of all that follows. Held while a service is sent something, which may take long.
+        # Guards all fields below. Held while a service is sent something, which may take long.
         self._sending = threading.Condition()
         self._last = service
         self._service: Connection | None = service

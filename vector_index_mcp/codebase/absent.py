@@ -43,7 +43,7 @@ async def absent(
         return (), ()
     shown = [folded(text) for text in texts]
     names = [name for name in query.identifiers if not _stands_in(shown, name)]
-    # Nobody has typed `username` for `user-name`; its parts are told.
+    # Report the parts of `user-name`, and not `username`, which nobody typed.
     known = query.compounds | {part for name in query.identifiers for part in words(name)}
     others = [w for w in query.subject if w not in known and not _stands_in(shown, w)]
     lacking: list[str] = []
@@ -98,7 +98,7 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
             for name in names:
                 if last_name(name).encode("utf-8", "replace") in data:
                     found[name, state].append(record.key)
-    return " ".join(_told(keys, name, state) for (name, state), keys in found.items())
+    return " ".join(_sentence(keys, name, state) for (name, state), keys in found.items())
 
 
 def _without_text(ledger: Ledger) -> Iterator[FileRecord]:
@@ -107,8 +107,8 @@ def _without_text(ledger: Ledger) -> Iterator[FileRecord]:
             yield record
 
 
-def _told(keys: Sequence[str], name: str, state: str) -> str:
-    """The sentence for files in that state which contain `name`; which are called so, if empty."""
+def _sentence(keys: Sequence[str], name: str, state: str) -> str:
+    """Say that files in this state contain `name`; if it is empty, that they exist."""
     files = ", ".join(map(shown, sorted(keys)[:_MOST_FILES]))
     more = f" and {len(keys) - _MOST_FILES} more" if len(keys) > _MOST_FILES else ""
     verb, thing = ("contain", f" `{name}`") if name else ("exist", "")

@@ -55,10 +55,10 @@ class SearchHit(BaseModel):
     )
     symbols: list[str] = Field(description="The names this chunk defines")
     is_stale: bool = Field(
-        description="Whether the file changed since it was indexed; it is being indexed anew"
+        description="Whether the file changed since it was indexed; it is being indexed again"
     )
     is_cut: bool = Field(
-        description="Whether the text was shortened to fit max_tokens; the file has the rest"
+        description="Whether lines of the chunk are left out, for detail or max_tokens"
     )
     is_masked: bool = Field(
         False, description="Whether something in the text looked like a credential and was masked"
@@ -67,7 +67,7 @@ class SearchHit(BaseModel):
         [], description="Other lines of the file that answer the query, with what is defined there"
     )
     extracted_text_chunk: str = Field(
-        description="The chunk, exactly as in the file; empty if locations alone were asked for"
+        description="The chunk as in the file, credentials masked; empty if only places are wanted"
     )
     document_id: str
     content_hash: str = Field(description="SHA-256 of the whole file when it was indexed")

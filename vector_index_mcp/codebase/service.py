@@ -203,7 +203,7 @@ class Codebase:
         """
         sample = Sample.of(similar_to)
         if sample is None:
-            raise QueryError("similar_to is empty")
+            raise QueryError("similar_to is empty; write a place as path:line")
         async with self.index.reading() as (index, ledger):
             chunk, _ = await sample.chunk(index.store, ledger, self.root)
         return chunk

@@ -42,7 +42,7 @@ replaces several rounds of grep. Use grep afterwards for a complete list of lite
 get_status: the progress of indexing, and why something is not found (skipped files, a missing \
 model).
 trigger_index: rarely needed, since the server follows changes by itself. Call it when get_status \
-shows an error, or with force_reindex=true to build the index anew.\
+shows an error, or with force_reindex=true to rebuild the index.\
 """
 INSTRUCTIONS = f"""\
 This server keeps one software project indexed: every saved file is searchable within a second.

@@ -29,7 +29,7 @@ async def triggered(
     Args:
         codebase: It must be running.
         report: Reports progress.
-        force_reindex: Whether to build the index anew.
+        force_reindex: Whether to rebuild the index.
 
     Returns:
         How far it is when all is done, or after `PATIENCE_SECONDS`. The work goes on.

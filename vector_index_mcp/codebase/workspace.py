@@ -140,7 +140,8 @@ class Workspace:
                 with anyio.fail_after(patience):
                     answers[name] = await ask(name)
             except TimeoutError:
-                answers[name] = BackgroundError(f"no answer within {patience:.0f} s")
+                why = f"`vector-index-mcp logs {self.projects[name]}` may show why"
+                answers[name] = BackgroundError(f"no answer within {patience:.0f} s; {why}")
             except (VectorIndexError, *SYSTEM_ERRORS) as error:
                 answers[name] = error
             if is_enough(answers):

@@ -213,9 +213,7 @@ def _add_commands_of_the_index(add: _Add) -> None:
         description="Read and cut every file and compare it with the index. Status 1 when they "
         "differ.",
     )
-    verify.add_argument(
-        "--repair", action="store_true", help="if they differ, build the index anew"
-    )
+    verify.add_argument("--repair", action="store_true", help="if they differ, rebuild the index")
     doctor = add(
         "doctor",
         description="Examine everything the program needs. Status 1 when a check failed.",

@@ -127,7 +127,7 @@ def verify(project: Path, settings: Settings, *, repair: bool) -> int:
     Args:
         project: The project's folder.
         settings: The settings to open the index with.
-        repair: If the index differs from the files or is damaged, build it anew and compare again.
+        repair: If the index differs from the files or is damaged, rebuild it and compare again.
     """
     from vector_index_mcp.console import local, output
 

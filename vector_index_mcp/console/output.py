@@ -140,7 +140,7 @@ def of_verify(report: "Report") -> int:
     if report.faults:
         count = len(report.faults)
         wrong = f"{counted(count, 'file')} {'differs' if count == 1 else 'differ'}"
-        write(f"{counts}; {wrong} from the index; `verify --repair` builds the index anew")
+        write(f"{counts}; {wrong} from the index; `verify --repair` rebuilds the index")
         return 1
     limit = ", as far as they can be read" if report.unseen else ""
     write(f"{counts}; the index is as the files are{limit}")

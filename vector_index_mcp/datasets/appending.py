@@ -114,7 +114,7 @@ async def _check_model(described: Manifest, facts: Facts, model: ModelIdentity) 
     known = index.manifest.model if index is not None else None
     if index is None or known is None or index.manifest.chunker != rows.CHUNKER:
         raise SettingsError(
-            f"dataset '{described.id}' was made by another version of this program; make it anew"
+            f"dataset '{described.id}' was made by another version of this program; make it again"
         )
     index.close()
     if (plain(known.name), known.digest) != (plain(model.name), model.digest):

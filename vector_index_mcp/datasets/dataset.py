@@ -148,7 +148,7 @@ class Dataset:
             if claims.get(name) not in (None, "", value)
         ]
         if facts.count and not await self._finds_itself():
-            problems.append("a search of its index does not find its own vectors; make it anew")
+            problems.append("a search of its index does not find its own vectors; make it again")
         return problems
 
     async def _finds_itself(self) -> bool:

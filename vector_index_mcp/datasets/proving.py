@@ -73,7 +73,9 @@ async def _prove(folder: Path, more_bytes: int) -> None:
     _bound_data(_SEARCH_BYTES + more_bytes)
     index = await Index.open(str(folder))
     if index is None or index.manifest.chunker != rows.CHUNKER:
-        raise BadDatasetError("its table was made by another version of this program; make it anew")
+        raise BadDatasetError(
+            "its table was made by another version of this program; make it again"
+        )
     count, dimension = await index.store.count(), index.store.dimension
     if (count, dimension) != (facts.count, facts.dimension):
         raise BadDatasetError(
@@ -101,4 +103,4 @@ def check_places(folder: Path) -> None:
     try:
         places.check(folder, MOST_ENTRIES)
     except DamagedIndexError as error:
-        raise BadDatasetError(f"its table {error}; have it made anew") from error
+        raise BadDatasetError(f"its table {error}; have it made again") from error

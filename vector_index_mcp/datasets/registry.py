@@ -164,7 +164,7 @@ class Registry:
         return keeping.delete(path, self.root, self._project)
 
     async def distrust(self, dataset: Dataset) -> None:
-        """Stop serving a dataset whose table is damaged or gone, so that it is loaded anew."""
+        """Stop serving a dataset whose table is damaged or gone, so that it is loaded again."""
         served = (path for path, entry in self._entries.items() if entry.dataset is dataset)
         if (path := next(served, None)) is None:
             return
@@ -332,7 +332,7 @@ class Registry:
             except (BadDatasetError, VectorIndexError):
                 if not table.is_ours(made):
                     raise
-                # The table in the cache may be damaged: make it anew.
+                # The table in the cache may be damaged: make it again.
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
                 dataset = await self._opened(described, made)
             if await anyio.to_thread.run_sync(self._stamp_of, found.path) != found.stamp:

@@ -241,7 +241,7 @@ class Datasets:
     async def _search_surely(
         self, dataset: Dataset, stems: Sequence[str], vector: Vector, most: int
     ) -> list[Result]:
-        """Search a dataset; if that fails, load the dataset anew and search once more.
+        """Search a dataset; if that fails, load the dataset again and search once more.
 
         Raises:
             StoreError: If the second search fails, too.
@@ -249,7 +249,7 @@ class Datasets:
         try:
             return await dataset.search(stems, vector, most)
         except VectorIndexError as error:
-            _log.warning("a search of %s failed; it is loaded anew: %s", dataset.folder, error)
+            _log.warning("a search of %s failed; it is loaded again: %s", dataset.folder, error)
             await self.registry.distrust(dataset)
             await self.registry.hurry()
             anew = (await self.registry.ready()).get(dataset.manifest.id)
@@ -286,11 +286,11 @@ def _refusal_of(dataset: Dataset, meaning: _Meaning) -> Refusal | None:
     if dataset.digest and not is_of_model(dataset.digest, meaning.digest):
         return failed(
             f"dataset '{name}' was made with other weights of the model {model} than this machine "
-            "has; make it anew"
+            "has; make it again"
         )
     if facts.count and facts.dimension != len(meaning.vector):
         return failed(
             f"dataset '{name}' has vectors of {facts.dimension} dimensions, but {model} makes "
-            f"{len(meaning.vector)} here; correct the model in its manifest, or make it anew"
+            f"{len(meaning.vector)} here; correct the model in its manifest, or make it again"
         )
     return None

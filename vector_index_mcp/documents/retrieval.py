@@ -179,7 +179,7 @@ async def multi_get(
             continue
         if together + (size or 0) > _MOST_BYTES_TOGETHER:
             left = len(matched.keys) - number
-            errors.append(f"{left} more files matched; ask for fewer files at once")
+            errors.append(f"{counted(left, 'more file')} matched; ask for fewer files at once")
             break
         text = await text_at(documents, key, entry_at(ledger, key))
         if text is None:

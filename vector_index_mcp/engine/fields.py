@@ -39,8 +39,8 @@ def entries(key: str, chunks: Iterable[Chunk]) -> tuple[Entry, ...]:
 def embedded_text(key: str, scope: str, text: str) -> str:
     """Return the text of a chunk that is embedded: the file's name, its scope, and its own text.
 
-    Folders are left out, so that moving a folder embeds nothing anew. The spelling is the file's
-    own: models normalize text themselves, and another spelling would embed everything anew.
+    Folders are left out, so that moving a folder embeds nothing again. The spelling is the file's
+    own: models normalize text themselves, and another spelling would embed everything again.
     """
     name = key.rpartition("/")[2]
     return f"{name} {scope}\n{text}" if scope else f"{name}\n{text}"

@@ -2,7 +2,7 @@
 
 The default model was trained to bring sentences of the same meaning together, and the words of a
 chunk are no sentence. A linear map makes up for a part of that. It was learned from labelled
-questions, and moves only the vectors of questions, so that no chunk is embedded anew.
+questions, and moves only the vectors of questions, so that no chunk is embedded again.
 benchmarks/question_map.py learns the map, and measures it on packages that it was not learned from.
 """
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from vector_index_mcp.engine.file_order import Found, in_order
+from vector_index_mcp.engine.file_order import FileEvidence, Found, in_order
 from vector_index_mcp.engine.likelihood import (
     BY_MEANING,
     BY_WORDS,
@@ -52,8 +52,7 @@ def rank(
         its newest chunks count.
     """
     found = found_for(query, lexical, semantic, weights=weights, without=without)
-    is_ordered = query.is_question and "files" not in without
-    return in_order(found, found.evidence()) if is_ordered else list(found.hits)
+    return _with_files_in_order(found, without)[0]
 
 
 def best(
@@ -66,8 +65,7 @@ def best(
     of each hit's file, for 89 % (benchmarks/labels, six packages).
     """
     found = found_for(query, lexical, semantic)
-    files = found.evidence() if query.is_question else {}
-    hits = in_order(found, files) if files else found.hits
+    hits, files = _with_files_in_order(found)
     by_file: dict[str, list[StoredChunk]] = {}
     for hit in hits:
         by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
@@ -80,6 +78,16 @@ def best(
         also = tuple(others[:MOST_OTHERS])
         shown.append(replace(hit, likelihood=likelihood(parts), also=also, why=because))
     return shown
+
+
+def _with_files_in_order(
+    found: Found, without: Collection[str] = ()
+) -> tuple[list[Hit], dict[str, FileEvidence]]:
+    """Return all hits, and what speaks for their files; identifiers are ordered by chunks alone."""
+    if not found.context.query.is_question or "files" in without:
+        return list(found.hits), {}
+    files = found.evidence()
+    return in_order(found, files), files
 
 
 def _judged(

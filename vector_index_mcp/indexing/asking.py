@@ -97,14 +97,14 @@ class Question:
         if identity.digest != model.digest:
             if self._live_index.vectors is not None:
                 self._live_index.vectors.check_model(again=True)
-            return None, "the index holds vectors of another model and is being embedded anew"
+            return None, "the index holds vectors of another model and is being embedded again"
         return vector, ""
 
     async def _say_if_it_loads(self) -> None:
         """Call `on_loading` if a model is being loaded.
 
         Raises:
-            ModelNotFoundError: If there is none, of which nobody is to be told that it is loaded.
+            ModelNotFoundError: If there is no model.
         """
         if self._on_loading is None:
             return

@@ -297,7 +297,7 @@ class Indexer:
         live.text_moved.send()
 
     async def _follow_rename(self) -> None:
-        """Give the rows of a renamed folder their new keys; a rebuild under way begins anew."""
+        """Give the rows of a renamed folder their new keys; a rebuild under way begins again."""
         name, new = self._renames[0]
         live, ledger = self.live, self.live.ledger
         # What scans found below either name may be wrong by now; the look queued below repeats it.
@@ -384,7 +384,7 @@ class Indexer:
 
     async def _replace_index(self, error: StoreError) -> None:
         """Replace a damaged index by an empty one; filling it costs only time."""
-        _log.error("the index is damaged and is built anew: %s", error)
+        _log.error("the index is damaged and is rebuilt: %s", error)
         self._rebuild = None
         try:
             async with self.live.replacing():

@@ -32,7 +32,7 @@ _MAINTENANCE_RETRY_SECONDS = 60
 _REPAIR_PATIENCE_SECONDS = 5.0  # how long a search waits until a damaged index is replaced
 # An unknown error of LanceDB counts as damage if one task meets it twice in a row: what one task
 # reads may be damaged while all that another one reads is sound. If it comes back soon after the
-# index was built anew, the cause is another one, and a further rebuild would not help.
+# index was rebuilt, the cause is another one, and a further rebuild would not help.
 _DOUBTS_BEFORE_DAMAGE = 2
 _SECONDS_BETWEEN_DAMAGES = 600.0
 

@@ -17,7 +17,7 @@ from vector_index_mcp.processes.detached import Detached, NoThreadError
 
 _CHECKS_AT_ONCE = 40
 _NO_ANSWER = "the drive of the {} {} does not answer; the index is kept and goes on when it answers"
-_NO_THREAD = "the {} {} cannot be looked at: {}; the index is kept and goes on"
+_NO_THREAD = "the {} {} cannot be looked at: {}; the index is kept, and is tried again"
 
 T = TypeVar("T")
 

@@ -306,7 +306,7 @@ class Opener:
         self._is_open = True
         await self._apart(self._tidy)
         if not is_intact:
-            _log.error("the index at %s was changed while nobody wrote it; built anew", self.uri)
+            _log.error("the index at %s was changed while nobody wrote it; rebuilt", self.uri)
             return await self.start_over()
         return await self._open_sound(is_copy=is_copy)
 
@@ -324,7 +324,7 @@ class Opener:
         except (StorageError, ForeignIndexError):
             raise
         except StoreError as error:
-            _log.error("the index is damaged and is built anew: %s", error)
+            _log.error("the index is damaged and is rebuilt: %s", error)
             return await self.start_over()
 
     async def _open_existing(self, *, is_copy: bool) -> Opened:
@@ -361,7 +361,7 @@ class Opener:
         if self._claim is not None and not self._claim.holds:
             raise LostIndexError(
                 f"the index's folder {self.uri} was removed, moved or replaced; it is looked for "
-                "again, and what is missing is built anew"
+                "again, and what is missing is rebuilt"
             )
         # Readers look at the configured place first, so an index elsewhere is lost for them.
         if self.displaced and self._is_free():

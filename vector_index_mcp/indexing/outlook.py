@@ -189,7 +189,7 @@ class Outlook:
         """Find all files, by key; `unreadable` also names folders out of reach.
 
         Args:
-            may_have_missed: Whether events were lost, so that all watches are set anew.
+            may_have_missed: Whether events were lost, so that all watches are set again.
 
         Raises:
             ProjectError: If all folders are out of reach.

@@ -45,7 +45,7 @@ RECORDS = "indexes"
 _RECORD_KEPT_SECONDS = 180 * 24 * 3600  # if the folder is gone, since its disk may be unplugged
 _LARGEST_RECORD_BYTES = 20_000_000  # 200 bytes a file of the index
 # Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. If files are not hashed, a later
-# copy of the index has to be built anew, but its vectors are still in the embedding cache.
+# copy of the index has to be rebuilt, but its vectors are still in the embedding cache.
 _MOST_HASHED_BYTES = 1_000_000_000
 
 

@@ -1,6 +1,6 @@
 """Reads an index that another process writes.
 
-A local index is opened anew for each question. An index elsewhere is opened once and then checked
+A local index is opened again for each question. An index elsewhere is opened once and then checked
 for new versions, since opening costs a dozen round trips, and all its records have to be read.
 """
 

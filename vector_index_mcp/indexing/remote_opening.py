@@ -174,7 +174,7 @@ class RemoteOpener:
             is_bad = not isinstance(error, (StorageError, ForeignIndexError, LostIndexError))
             if not (is_bad and self.is_anew):
                 raise
-            _log.error("the index cannot be read, and is built anew as requested: %s", error)
+            _log.error("the index cannot be read, and is rebuilt as requested: %s", error)
             return await self.start_over()
         finally:
             self.is_anew = False

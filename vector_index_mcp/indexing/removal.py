@@ -1,7 +1,7 @@
 """Removes an index of ours, and leaves alone what else lies in its folder.
 
 The tables go first, then the mark that shows that they are ours, and our record last. So what a
-kill leaves is still known as ours: the next start builds the index anew, the next removal goes on.
+kill leaves is still known as ours: the next start rebuilds the index, the next removal goes on.
 """
 
 import os

@@ -91,7 +91,7 @@ class Vectors:
         self._live.text_moved.send()
 
     def check_model(self, *, again: bool = False) -> None:
-        """Check once per process which model made the vectors, and embed all anew if they differ.
+        """Check once per process which model made the vectors, and embed all again if they differ.
 
         The first search or request calls this, since the check starts the embedding worker.
 
@@ -197,7 +197,7 @@ class Vectors:
         if not is_true:
             _log.warning(
                 "vectors of the shared index differ from those that %s makes of the same texts; "
-                "all are made anew",
+                "all are made again",
                 model.name,
             )
             await self.forget_all()

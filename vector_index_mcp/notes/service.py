@@ -185,7 +185,7 @@ class Notes:
             raise await _explained(refusal, left_out) from None
 
     async def _answered(self, method: str, given: Given) -> Answer:
-        """Answer a call; what a sparse checkout leaves out is told as that, if it is not found."""
+        """Answer a call. If nothing is found because a sparse checkout leaves it out, say so."""
         left_out = self._left_out(given.get("project_id", ""))
         try:
             found = await self._found(method, given)

@@ -1,4 +1,4 @@
-"""Serves the page over HTTP: the answer for each path. Only this module uses Starlette."""
+"""Serves the page over HTTP: the answer for each path. Only it uses Starlette in `page/`."""
 
 import contextlib
 import json

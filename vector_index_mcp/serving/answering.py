@@ -19,7 +19,7 @@ async def answered(
     Args:
         tool_set: The tool set of the service.
         service: Answers, once it is loaded.
-        request: The greeting of the command, with `call` and `arguments`.
+        request: The line behind the greeting, with `call` and `arguments`.
         tell: Sends progress to the command.
 
     Returns:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _SECONDS_PER_MINUTE = 60
 _INITIALIZE, _PROMPT = "initialize", "prompts/get"
-# Also to a request that comes before `initialize`.
+# The library's answer to wrong arguments, and also to a request that comes before `initialize`.
 _WORDS_OF_LIBRARY = "Invalid request parameters"
 _STRANGER = "the session has not begun; send `initialize` first"
 _LOADING = "INITIALIZING"

@@ -7,6 +7,7 @@ import pytest
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.prose import Properties
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.indexing.derived import Derived
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
 
@@ -26,7 +27,7 @@ def ledger_of(name):
 @pytest.mark.anyio
 async def test_a_ledger_has_its_own_links_even_at_the_place_in_memory_of_another():
     """Where another process writes the index, each question reads a new ledger."""
-    documents = SimpleNamespace(_links=None)
+    documents = SimpleNamespace(_links=Derived())
     for name in ("one", "two", "three", "four"):
         links = await Documents.link_map(documents, ledger_of(name))
         assert links.of("a/from.md").out == (f"a/{name}.md",)
@@ -34,7 +35,7 @@ async def test_a_ledger_has_its_own_links_even_at_the_place_in_memory_of_another
 
 @pytest.mark.anyio
 async def test_links_are_found_once_for_each_revision():
-    documents, ledger = SimpleNamespace(_links=None), ledger_of("one")
+    documents, ledger = SimpleNamespace(_links=Derived()), ledger_of("one")
     first = await Documents.link_map(documents, ledger)
     assert await Documents.link_map(documents, ledger) is first
     ledger.forget("a/one.md")

@@ -146,7 +146,7 @@ def _may_stay(recipe: Recipe, task: Task, text: read.Text) -> bool:
         return True
     if are_true(task.key, text, task.claims, recipe.chunk_max_chars):
         return True
-    _log.warning("the shared index has wrong rows of %r, which is indexed anew", task.key)
+    _log.warning("the shared index has wrong rows of %r, which is indexed again", task.key)
     return False
 
 

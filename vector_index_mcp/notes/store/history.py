@@ -58,7 +58,7 @@ class Tree:
             self.commit = commit
 
     def forget(self) -> None:
-        """Forget the files, so that `follow` reads them anew."""
+        """Forget the files, so that `follow` reads them again."""
         self.commit, self._files = "", {}
 
     def id_of(self, path: str) -> str:

@@ -298,7 +298,7 @@ class Writer:
         """
         try:
             self.tree.follow(commit)
-        except Exception as error:  # noqa: BLE001 - the next work reads the tree anew
+        except Exception as error:  # noqa: BLE001 - the next work reads the tree again
             refusal = as_refusal(error, "reading the last commit")
             _log.warning("the last commit cannot be read now: %s", refusal)
             self.tree.forget()
