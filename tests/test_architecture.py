@@ -198,7 +198,6 @@ BROAD_EXCEPTS = {
     "engine/worker.py": 1,  # a request that cannot be read ends the process, in another thread
     "engine/bert.py": 1,  # what a tokenizer that cannot be read raises
     "engine/queries.py": 1,  # what a model's files raise that do not fit together
-    "serving/several.py": 1,  # raised where the answer is waited for
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines
     "engine/store/faults.py": 1,
     "objects/store.py": 1,  # the error of one of many jobs, raised as it is

@@ -18,7 +18,13 @@ from vector_index_mcp.console import progress
 from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
-from vector_index_mcp.errors import NoServiceError, Problem, StoreError, VectorIndexError
+from vector_index_mcp.errors import (
+    NoServiceError,
+    Problem,
+    StoreError,
+    VectorIndexError,
+    first_of,
+)
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.sets import CODEBASE
 from vector_index_mcp.settings import Settings
@@ -198,10 +204,4 @@ def awaited(ask: Callable[[], Awaitable[Result]]) -> Result:
     try:
         return anyio.run(ask)
     except ExceptionGroup as group:
-        raise _unwrapped(group) from None
-
-
-def _unwrapped(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        [error] = error.exceptions
-    return error
+        raise first_of(group) from None

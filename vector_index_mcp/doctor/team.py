@@ -89,12 +89,15 @@ async def _published(uri: str, subject: Project, settings: Settings) -> tuple[st
     """
     from vector_index_mcp.files.folder import Folders
     from vector_index_mcp.indexing.keeper import chunker_of
-    from vector_index_mcp.indexing.mirroring.reading import branches_of, first_of  # and LanceDB
+    from vector_index_mcp.indexing.mirroring.reading import (  # and LanceDB
+        branches_of,
+        first_snapshot_of,
+    )
     from vector_index_mcp.indexing.preparing.recipe import Recipe
 
     try:
         with anyio.fail_after(_SECONDS):
-            snapshot = await first_of(opened(uri), branches_of(subject.project))
+            snapshot = await first_snapshot_of(opened(uri), branches_of(subject.project))
     except TimeoutError:
         raise StorageError(f"{uri} does not answer within {_SECONDS:g} s") from None
     if snapshot is None:

@@ -21,7 +21,7 @@ from vector_index_mcp.documents.service import CollectionState, Documents
 from vector_index_mcp.documents.updating import Update
 from vector_index_mcp.documents.uris import SCHEME, key_of
 from vector_index_mcp.engine.prose.stems import stems_of
-from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError
+from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError, first_of
 from vector_index_mcp.indexing.following import Tell, loading_shown, passed_on
 
 Values: TypeAlias = dict[str, Any]
@@ -318,8 +318,8 @@ async def beside(
             tasks.start_soon(work, *arguments)
             yield
             tasks.cancel_scope.cancel()
-    except ExceptionGroup as group:  # it can contain only one error
-        raise group.exceptions[0] from None
+    except ExceptionGroup as group:
+        raise first_of(group) from None
 
 
 async def _tell_forever(documents: Documents, tell: Tell) -> None:

@@ -12,6 +12,7 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import best, followed_by
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Candidate, Filters, Hit, Vector
+from vector_index_mcp.errors import first_of
 
 FEWEST_CANDIDATES = 100  # with so many, 97 % of the right files are found (benchmarks/quality.py)
 _WIDER = 5  # for more hits than candidates, so many times as many candidates are ranked as well
@@ -123,7 +124,7 @@ async def all_of(*searches: Callable[[], Coroutine[Any, Any, None]]) -> None:
             for each in searches:
                 tasks.start_soon(each)
     except ExceptionGroup as group:  # if several fail, they fail for the same reason
-        raise group.exceptions[0] from None
+        raise first_of(group) from None
 
 
 async def _worked_out(is_long: bool, work: Callable[[], _T]) -> _T:

@@ -23,7 +23,7 @@ from vector_index_mcp.indexing.mirroring import limits
 from vector_index_mcp.indexing.mirroring.fetching import RECORDS, Fetch, fetch
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
 from vector_index_mcp.indexing.mirroring.origin import Origin
-from vector_index_mcp.indexing.mirroring.reading import branches_of, first_of
+from vector_index_mcp.indexing.mirroring.reading import branches_of, first_snapshot_of
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.objects.opening import opened
@@ -133,7 +133,7 @@ class Mirror:
         names = await anyio.to_thread.run_sync(branches_of, self._place.home, self._shared.branch)
         try:
             with anyio.fail_after(limits.ASKING_SECONDS):
-                return await first_of(objects, names)
+                return await first_snapshot_of(objects, names)
         except TimeoutError:
             raise StorageError(f"no answer within {limits.ASKING_SECONDS:.0f} s") from None
 

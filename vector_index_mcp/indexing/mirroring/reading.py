@@ -62,7 +62,7 @@ async def snapshot_of(objects: Objects, branch: str) -> tuple[str, Snapshot] | N
     raise StorageError(f"the snapshot of branch {branch} is not there any more")
 
 
-async def first_of(objects: Objects, branches: Sequence[str]) -> Snapshot | None:
+async def first_snapshot_of(objects: Objects, branches: Sequence[str]) -> Snapshot | None:
     """The snapshot of the first of `branches` that has one; None if none has. Reads all at once.
 
     Raises:
