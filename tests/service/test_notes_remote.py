@@ -8,7 +8,7 @@ import pytest
 from machines import git, gone, joined, remote_at, running
 from waiting import PATIENCE_SECONDS, eventually
 
-from vector_index_mcp.notes import overview
+from vector_index_mcp.notes import overview, syncing
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.opening import Opening
 
@@ -66,6 +66,53 @@ async def test_another_machine_sees_what_was_pushed(homes):
     async with running(homes[0]) as laptop, running(homes[1]) as desktop:
         await both_begin(laptop, desktop)
         assert await state_of(laptop) == await state_of(desktop)
+
+
+async def test_a_clone_that_has_checked_out_a_branch_which_the_remote_lacks_takes_the_other(
+    tmp_path, remote, homes
+):
+    """As `git clone` does if the remote names `master` as its own and everybody pushes `main`."""
+    git(remote, "symbolic-ref", "HEAD", "refs/heads/master")
+    async with running(homes[0]) as laptop:
+        await laptop.done("create_knowledge_file", **DOCUMENT)
+        await laptop.synced()
+        clone = tmp_path / "clone"
+        git(tmp_path, "clone", "--quiet", str(remote), str(clone))
+        assert git(clone, "symbolic-ref", "HEAD") == "refs/heads/master"
+        async with running(clone) as desktop:
+            await desktop.done("update_project_main", project_id="app", content="# App\n")
+            await sync_all(desktop, laptop)
+            assert await desktop.chapters("app", "api.md") == {"Auth": "Basic.", "Limits": "None."}
+            assert (await laptop.done("get_project_main", project_id="app"))["content"] == "# App\n"
+            assert await state_of(laptop) == await state_of(desktop)
+            assert "go on as main" in await desktop.details()
+    assert git(remote, "branch", "--format=%(refname)") == "refs/heads/main"
+
+
+async def test_of_several_branches_none_is_taken(remote, homes):
+    async with running(homes[0]) as laptop:
+        await laptop.done("create_knowledge_file", **DOCUMENT)
+        await laptop.synced()
+    git(remote, "branch", "drafts", "main")
+    git(homes[1], "symbolic-ref", "HEAD", "refs/heads/master")
+    async with running(homes[1]) as desktop:
+        await desktop.done("update_project_main", project_id="app", content="# App\n")
+        await desktop.synced()
+    branches = git(remote, "branch", "--format=%(refname:short)").split()
+    assert branches == ["drafts", "main", "master"]
+
+
+async def test_who_reads_soon_sees_what_others_have_pushed(homes, monkeypatch):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        monkeypatch.setattr(syncing, "_FETCH_FOR_READER_SECONDS", 0.0)
+        await laptop.done("update_project_main", project_id="app", content="# App\n")
+        await laptop.synced()
+
+        async def is_there():
+            return (await desktop.done("get_project_main", project_id="app"))["exists"]
+
+        await eventually(is_there)
 
 
 async def test_a_sync_says_what_it_had_to_do(tmp_path, remote, homes):

@@ -202,6 +202,7 @@ class Notes:
     async def _found(self, method: str, given: Given) -> Answer:
         if method in _WRITES:
             return await self._written(_WRITES[method], given)
+        self.syncing.look_for_reader()
         if method in _READS:
             return await anyio.to_thread.run_sync(_READS[method], self.store, given)
         match method:

@@ -7,6 +7,7 @@ stay under `refs/rescue/`.
 """
 
 import logging
+import math
 import queue
 import shlex
 import threading
@@ -34,6 +35,7 @@ from vector_index_mcp.notes.store.writer import Writer
 _log = logging.getLogger(__name__)
 
 _FETCH_SECONDS = 300.0  # between two fetches
+_FETCH_FOR_READER_SECONDS = 30.0  # the same, while somebody reads
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 300.0
 _BURST_SECONDS = 0.2  # commits within this time are pushed together
 _ROUNDS = 5  # attempts to merge and push while others push as well
@@ -64,6 +66,7 @@ class Syncing:
         self._thread: threading.Thread | None = None
         self._asked: queue.SimpleQueue[Future[Exchanged]] = queue.SimpleQueue()
         self._next_fetch = 0.0
+        self._last_fetch = -math.inf
         self.problem = ""
         """Why the last attempt failed; empty if it succeeded."""
         self.news: list[str] = []
@@ -88,6 +91,12 @@ class Syncing:
     def look(self) -> None:
         """Report that there are new commits. Returns at once."""
         self._wanted.set()
+
+    def look_for_reader(self) -> None:
+        """Fetch now, unless that was done a moment ago: somebody reads. Returns at once."""
+        if time.monotonic() - self._last_fetch >= _FETCH_FOR_READER_SECONDS and not self.problem:
+            self._next_fetch = 0.0
+            self._wanted.set()
 
     def now(self) -> "Future[Exchanged]":
         """Request a fetch and a push that begin after this call.
@@ -184,14 +193,18 @@ class Syncing:
     def _sync(self) -> Exchanged:
         address = self._remote.address()
         if address is None:
-            self._next_fetch = time.monotonic() + _FETCH_SECONDS
+            self._note_fetch()
             return Exchanged(has_remote=False)
         has_taken, notes = False, list[str]()
         for _ in range(_ROUNDS):
             branch = self._repository.branch()
             if time.monotonic() >= self._next_fetch:
                 notes += self._fetch(address, branch)
-                self._next_fetch = time.monotonic() + _FETCH_SECONDS
+                self._note_fetch()
+                if (only := self._only_other(address, branch)) is not None:
+                    notes += self._writer.alone(partial(self._go_on_as, only)).result()
+                    branch = only
+                    notes += self._fetch(address, branch)
             taken = self._writer.alone(partial(self._take_over, branch)).result()
             has_taken |= taken is not None
             notes += taken or ()
@@ -206,6 +219,10 @@ class Syncing:
         raise Refusal(
             Code.GIT_ERROR, f"other machines pushed first in each of {_ROUNDS} attempts; try again"
         )
+
+    def _note_fetch(self) -> None:
+        self._last_fetch = time.monotonic()
+        self._next_fetch = self._last_fetch + _FETCH_SECONDS
 
     def _fetch(self, address: Address, branch: str) -> list[str]:
         """Fetch, and return what was decided, in sentences.
@@ -223,6 +240,27 @@ class Syncing:
         self._repository.done("update-ref", name, before)
         what = "history was rewritten" if after else f"branch {branch} is gone"
         return self._note([f"the remote's {what}; its earlier commits are kept as {name}"])
+
+    def _only_other(self, address: Address, branch: str) -> str | None:
+        """Return the remote's only branch if it is not `branch`, which the remote lacks; else None.
+
+        The two differ if the remote names a branch as its own that nobody has pushed to, which a
+        clone then checks out, or if `git init` has made one of another name here.
+        """
+        if self._repository.commit_of(tracking(branch)):
+            return None
+        theirs = self._remote.branches(address)
+        is_other = len(theirs) == 1 and theirs != [branch]
+        return theirs[0] if is_other and not self._repository.commit_of(theirs[0]) else None
+
+    def _go_on_as(self, branch: str) -> list[str]:
+        """Make `branch` of our commits, and check it out; runs in the writer's thread."""
+        before = self._repository.branch()
+        if ours := self._repository.commit_of(before):
+            self._repository.done("update-ref", branch, ours, "0" * 40)
+        self._repository.check_out(branch)
+        new, old = (name.removeprefix("refs/heads/") for name in (branch, before))
+        return self._note([f"the remote has {new} and not {old}; the notes go on as {new}"])
 
     def _take_over(self, branch: str) -> list[str] | None:
         """Move our branch forward to the remote's, or merge both; return what was decided.

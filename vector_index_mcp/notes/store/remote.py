@@ -14,7 +14,7 @@ from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.program import GitResult
-from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.repository import Repository, is_branch
 from vector_index_mcp.processes import git
 
 _TRANSPORTS = frozenset({"http", "https", "ssh", "git", "file"})
@@ -127,6 +127,19 @@ class Remote:
             raise self._failure(result, address)
         if result.status:  # the remote does not have the branch, or no longer has it
             self._repository.done("update-ref", "-d", tracking(branch))
+
+    def branches(self, address: Address) -> list[str]:
+        """Return the names of the remote's branches, as `refs/heads/…`.
+
+        Raises:
+            Refusal: If the remote cannot be reached, or does not answer.
+        """
+        end = self._other_end(address, "--upload-pack={}", "upload-pack")
+        result = self._run(*_SETTINGS, "ls-remote", "--heads", *end, "--", address.url)
+        if result.status:
+            raise self._failure(result, address)
+        lines = result.output.decode("utf-8", "replace").splitlines()
+        return [name for name in (line.partition("\t")[2] for line in lines) if is_branch(name)]
 
     def push(self, address: Address, commit: str, branch: str) -> None:
         """Push the commits up to `commit` to a branch of the remote.

@@ -32,7 +32,8 @@ _SETTINGS_OF_THE_STORE = (
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
     "\tlogallrefupdates = true\n"
 )
-_HEAD = re.compile(r"ref: (refs/heads/[^\s\x00-\x1f~^:?*\[\\]{1,200})\n?")
+_HEAD = re.compile(r"ref: (\S+)\n?")
+_BRANCH = re.compile(r"refs/heads/[^\s\x00-\x1f~^:?*\[\\]{1,200}")
 _OF_NO_REPOSITORY = frozenset({"config", "version"})
 """git commands that neither read nor write the repository."""
 _ID = re.compile(r"[0-9a-f]{40}")
@@ -233,7 +234,7 @@ class Repository:
             Refusal: If no branch is checked out; during a rebase, none is.
         """
         found = _HEAD.fullmatch((self._disk.read(f"{GIT}/HEAD") or b"").decode("utf-8", "replace"))
-        if found is None or ".." in found[1] or found[1].endswith((".lock", "/")):
+        if found is None or not is_branch(found[1]):
             self._check_nothing_is_under_way()  # git refuses to switch before that is ended
             raise Refusal(
                 Code.GIT_ERROR,
@@ -241,6 +242,22 @@ class Repository:
                 "nothing was changed",
             )
         return found[1]
+
+    def check_out(self, branch: str) -> None:
+        """Make `branch` the one that is checked out; files and commits stay as they are.
+
+        Raises:
+            Refusal: If that cannot be written now.
+        """
+        lock = "HEAD.lock"  # as git does
+        with reported(f"{GIT}/HEAD"), beneath.opened(self._disk.root, GIT) as folder:
+            descriptor = folder.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(f"ref: {branch}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
+            folder.replace(lock, "HEAD")
+            folder.sync()
 
     def commit_of(self, reference: str) -> str:
         """Return the commit id that a reference points to; empty if there is no such reference.
@@ -345,6 +362,11 @@ class Repository:
                 raise Refusal(Code.GIT_COMMAND_FAILED, self.lack)
             raise failure(arguments[0], result)
         return result.output
+
+
+def is_branch(name: str) -> bool:
+    """Return whether git may have a branch of this name, which begins with `refs/heads/`."""
+    return bool(_BRANCH.fullmatch(name)) and ".." not in name and not name.endswith((".lock", "/"))
 
 
 def _write_anew(path: Path, data: bytes) -> None:
