@@ -39,6 +39,7 @@ from packages import CORPORA, Corpus
 from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.engine import question_map
+from vector_index_mcp.engine.kinds import kinds_of
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import STEPS, rank
 from vector_index_mcp.engine.search import FEWEST_CANDIDATES, compared
@@ -57,6 +58,12 @@ SAMPLED_USES, FEW = 8, 3  # names of each package; chunks that have one
 _COMPOUND = re.compile(
     r"(?<![\w$-])(?:[A-Za-z]+_[A-Za-z_]{2,40}|[a-z]{2,20}[A-Z][A-Za-z]{2,40})(?![\w-])"
 )
+
+
+# A text in code that may be an error's, and what a program fills in: `{name}`, `%s`, `${name}`.
+_MESSAGE = re.compile(r"([\"'`])([A-Z][^\"'`\n\\<=]{24,120})\1")
+_HOLE = re.compile(r"\$?\{[^{}]*\}|%\(\w+\)[sdr]|%[-+\d.]*[sdiqvrx]")
+_FEWEST_SPACES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +217,7 @@ async def candidates(
 
 
 async def sampled_lookups(codebase: Codebase) -> list[tuple[str, str, IsRight]]:
-    """Identifiers, file names and quotations of a corpus, each with how to tell its place."""
+    """Identifiers, file names, quotations and messages of a corpus, with how to tell the place."""
     rows = await rows_of(codebase)
     defining = defaultdict(list)
     for row in rows:
@@ -227,7 +234,19 @@ async def sampled_lookups(codebase: Codebase) -> list[tuple[str, str, IsRight]]:
         *(("symbol", name, partial(_is_chunk, defining[name][0])) for name in symbols),
         *(("file name", name, partial(_is_in_file, name)) for name in names),
         *(("quotation", f'"{line}"', partial(_holds, line)) for line in quotations),
+        *(("message", seen, partial(_holds, text)) for text, seen in messages(rows)),
     ]
+
+
+def messages(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Texts of several words in code, which stand in few places, each with what a user sees."""
+    places: dict[str, int] = defaultdict(int)
+    for row in rows:
+        if not kinds_of(row["file_path"], row["language"]):
+            for _, text in set(_MESSAGE.findall(row["extracted_text_chunk"])):
+                places[text] += text.count(" ") >= _FEWEST_SPACES
+    rare = (text for text, count in places.items() if 0 < count <= FEW)
+    return [(text, f"Error: {_HOLE.sub('users.json', text)}") for text in _sampled(rare, 8)]
 
 
 def only_used(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
@@ -243,7 +262,7 @@ def only_used(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
 
 async def rows_of(codebase: Codebase) -> list[dict[str, Any]]:
     """What lookups are sampled from."""
-    columns = ["document_id", "file_path", "symbols", "extracted_text_chunk"]
+    columns = ["document_id", "file_path", "language", "symbols", "extracted_text_chunk"]
     rows: list[dict[str, Any]] = await (await chunks_of(codebase)).query().select(columns).to_list()
     return rows
 
@@ -380,12 +399,12 @@ def table(means: dict[str, dict[str, float]]) -> str:
 
 
 def lookup_table(lookups: list[Lookup]) -> dict[str, dict[str, str]]:
-    """How many of each kind are found first: by all signals, and without each of four."""
+    """How many of each kind are found first: by all signals, and without each of five."""
     variants: dict[str, Callable[[Lookup], bool]] = {
         "full text with ranking": lambda lookup: lookup.is_first(vectors=False),
         "hybrid": lambda lookup: lookup.is_first(),
     }
-    for name in ("defines", "holds", "named", "quoted"):
+    for name in ("defines", "holds", "named", "quoted", "verbatim"):
         variants[f"hybrid without {name}"] = partial(Lookup.is_first, without=[name])
     found = {}
     for variant, is_first in variants.items():

@@ -38,6 +38,16 @@ def on_event_{number}(app, index):
 '''
     for number in range(60)
 )
+HUB += """
+
+def on_close(app, panels):
+    for number, each in enumerate(panels):
+        if each.is_open:
+            raise UsageError(
+                "What was loaded has to be saved to disk "
+                f"before the user closes panel {number}"
+            )
+"""
 ABOUT = {
     "pad/views/diff.py": '''"""Diffs, side by side."""
 
@@ -89,6 +99,13 @@ class Config:
     def apply(self, app):
         for name, value in self.values.items():
             setattr(app.options, name, value)
+''',
+    "pad/closing.py": '''"""Closes panels."""
+
+
+def may_close(panel, user):
+    """Whether the panel may close: the user has saved to disk what was loaded before."""
+    return panel.saved or not panel.loaded
 ''',
     "pad/Hunk.java": "public class Hunk {\n    private final List<String> lines;\n}\n",
     "pad/pipeline/parse.py": '''def parse(request):
@@ -174,3 +191,10 @@ async def test_a_name_leads_to_its_file_before_its_users(codebase):
 async def test_both_files_of_an_answer_come_first(codebase):
     found = await files(codebase, "how a request is transformed in the pipeline")
     assert set(found[:2]) == {"pad/pipeline/parse.py", "pad/pipeline/transform.py"}
+
+
+async def test_the_message_of_an_error_leads_to_where_it_is_raised(codebase):
+    """It stands in a hub, and its words in a small file about them."""
+    message = "What was loaded has to be saved to disk before the user closes panel 7"
+    assert (await files(codebase, message))[0] == "pad/core.py"
+    assert (await files(codebase, message, without=["verbatim"]))[0] != "pad/core.py"

@@ -17,12 +17,14 @@ from vector_index_mcp.engine import kinds
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import composed, folded
 from vector_index_mcp.engine.types import StoredChunk
+from vector_index_mcp.engine.verbatim import Repeats
 from vector_index_mcp.engine.words import joined, last_name, parts_of, words
 
 _STEM_CHARS = 5
 _SHORTEST_SINGULAR = 3
 _SEPARATORS = str.maketrans("", "", "_-")
 _FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
+_LEAST_HELD = 0.35  # of the query's words, for a text that may repeat a part of it that counts
 _OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
@@ -44,6 +46,8 @@ class Weights:
     coverage: float = 0.5
     named: float = 5.0
     quoted: float = 3.0
+    verbatim: float = 8.0
+    """The worth of a text that repeats the whole query, word for word."""
     support: float = 0.3
     repeated: float = 0.3
     """A score is multiplied by this for each better chunk of the same file."""
@@ -75,6 +79,8 @@ class Context:
     holders: dict[StoredChunk, float]
     """By candidate, if the query is an identifier: 1 if the text contains it, less in another
     spelling, 0 if it does not."""
+    repeats: Repeats
+    """Measures how much of the query a text repeats."""
 
     def share(self, stems: Iterable[str]) -> float:
         """Return how much of the query `stems` cover, 0 to 1; rare words count more."""
@@ -99,7 +105,7 @@ def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Co
         holders[chunk] = names.held_by(chunk.text) if names else 0.0
     holding = Counter(s for found in held.values() for s in found)
     rarity = {s: math.log(1 + (len(held) + 1) / (holding[s] + 0.5)) for s in stems}
-    return Context(query, weights, rarity, sum(rarity.values()), held, holders)
+    return Context(query, weights, rarity, sum(rarity.values()), held, holders, Repeats(query.text))
 
 
 class _Names(NamedTuple):
@@ -206,6 +212,15 @@ def quoted(ctx: Context, chunk: StoredChunk) -> float:
     return 1 + ctx.weights.quoted * any(composed(p) in text for p in ctx.query.phrases)
 
 
+def verbatim(ctx: Context, chunk: StoredChunk) -> float:
+    """Raise a chunk that repeats much of the query word for word, such as an error message."""
+    is_possible = ctx.repeats.is_possible and not ctx.query.is_symbol
+    if not is_possible or ctx.share(ctx.held[chunk]) < _LEAST_HELD:  # half of the time of looking
+        return 1.0
+    share = ctx.repeats.share_in(chunk.text)
+    return 1 + ctx.weights.verbatim * share * share
+
+
 def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
     """Lower chunks of tests, docs, generated and vendored code, unless the query asks for them."""
     factor = 1.0
@@ -219,7 +234,7 @@ def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
 
 SIGNALS: dict[str, Signal] = {
     signal.__name__: signal
-    for signal in (defines, holds, path, coverage, named, quoted, kind_of_file)
+    for signal in (defines, holds, path, coverage, named, quoted, verbatim, kind_of_file)
 }
 """The signals by name, so that benchmarks can leave one out."""
 

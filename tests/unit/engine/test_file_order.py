@@ -24,14 +24,15 @@ def order(query, lexical, semantic=None, **named):
     return list(dict.fromkeys(hit.chunk.key for hit in hits))
 
 
-# A central file, whose chunks each mention a word of the question, and a file about the subject.
+# A central file, whose chunks each mention a word of the question, and a file about the subject. No
+# text repeats the question word for word.
 HUB = {
     stored("core.py", 3, text="differences of users", total_chunks=120): 13.0,
-    stored("core.py", 40, text="shown to the user", total_chunks=120): 6.0,
+    stored("core.py", 40, text="the user is shown", total_chunks=120): 6.0,
     stored("core.py", 77, text="user differences", total_chunks=120): 5.0,
 }
 SUBJECT = {
-    stored("view/changes.py", 0, text="differences shown to the user", total_chunks=2): 9.0,
+    stored("view/changes.py", 0, text="differences that the user is shown", total_chunks=2): 9.0,
     stored("view/changes.py", 1, text="user sees differences", total_chunks=2): 7.0,
 }
 

@@ -247,6 +247,11 @@ TELLING = {
     "coverage": ("the cookie jar", stored("x.py", text="cookie jar"), stored("y.py")),
     "named": ("see lib/x.py", stored("lib/x.py"), stored("src/y.py")),
     "quoted": ("'no such'", stored("x.py", text="no such"), stored("y.py", text="such no")),
+    "verbatim": (
+        "Error: the cookie jar is full",
+        stored("x.py", text="fail('The cookie jar '\n 'is full')"),
+        stored("y.py", text="if error: full = the jar, is cookie"),
+    ),
     "kind_of_file": ("the cookie jar", stored("src/x.py"), stored("tests/x.py")),
     "support": ("the cookie jar", stored("x.py"), stored("y.py")),
     "spread": ("the cookie jar", stored("x.py"), stored("y.py")),
