@@ -122,7 +122,7 @@ class _Names(NamedTuple):
         if not long:
             return None
         plain = [name for name in long if name[0] != "_" != name[-1]]
-        spelled = ["[_-]?".join(map(re.escape, parts_of(name))) for name in plain]
+        spelled = ["[_-]?".join(map(re.escape, _parts(name))) for name in plain]
         return cls(
             _as_words(map(re.escape, long)), _as_words(spelled, re.IGNORECASE) if plain else None
         )
@@ -132,6 +132,12 @@ class _Names(NamedTuple):
         if self.typed.search(composed(text)):
             return 1.0
         return _OTHER_SPELLING if self.alike and self.alike.search(text) else 0.0
+
+
+def _parts(name: str) -> Sequence[str]:
+    """Return what another spelling may separate: the letters of `urlfor`, as in `url_for`."""
+    is_run_together = name.isascii() and name.isalpha() and name in {name.lower(), name.upper()}
+    return name if is_run_together else parts_of(name)
 
 
 def _as_words(patterns: Iterable[str], flags: int = 0) -> re.Pattern[str]:

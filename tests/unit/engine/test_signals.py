@@ -108,6 +108,12 @@ def test_a_part_of_a_word_and_a_name_too_short_hold_nothing(query, text):
     assert factor("holds", query, stored("a", text=text)) == 1
 
 
+@pytest.mark.parametrize("text", ["url_for(x)", "UrlFor", "flask.URL-FOR", "my_url_for_2"])
+def test_a_name_that_is_run_together_is_held_as_it_is_spelled(text):
+    assert factor("holds", "urlfor", stored("a", text=text)) > 1
+    assert factor("holds", "urlfor", stored("a", text="curl_for url_form url_ for")) == 1
+
+
 def test_the_spelling_that_is_asked_for_is_held_more_than_another():
     same, other = stored("a", text="RACK_ENV"), stored("b", text="rack_env")
     assert prefers("holds", "RACK_ENV", same, other)
