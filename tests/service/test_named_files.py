@@ -69,6 +69,50 @@ async def test_the_place_is_first(client, query, file, line):
     assert len(set(places)) == len(places)
 
 
+@pytest.mark.parametrize(
+    ("query", "file", "line"),
+    [
+        ("lib/dls.py", "lib/dsl.py", 1),
+        ("libs/dsl.py:100", "lib/dsl.py", 100),
+        ("oter.py", "lib/other.py", 1),
+        ("src/lib/otherr.py", "lib/other.py", 1),
+        ("README.dm.md", "README.md", 1),
+    ],
+)
+async def test_a_mistyped_path_finds_what_is_spelled_like_it_and_says_so(client, query, file, line):
+    answer = await call(client, "search_index", query=query)
+    first = answer["results"][0]
+    assert first["file_path"] == file
+    assert first["start_line"] <= line <= first["end_line"]
+    typed = query.partition(":")[0]
+    assert answer["note"] == f"No file is called '{typed}'; the first result is '{file}'."
+
+
+@pytest.mark.parametrize("query", ["os.path.join", "console.log", "zebra.py", "what is other.py"])
+async def test_what_is_spelled_like_no_path_is_searched_as_ever(client, query):
+    answer = await call(client, "search_index", query=query)
+    assert "No file is called" not in (answer["note"] or "")
+
+
+@pytest.mark.parametrize("query", ["project/docs", "a/b/lib/", "docs/more"])
+async def test_only_a_folder_of_the_project_is_one(client, query):
+    answer = await call(client, "search_index", query=query)
+    assert all(hit["score"] < 0.9 for hit in answer["results"])
+
+
+async def test_the_path_of_a_folder_finds_its_files(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    inside = {f"src/json/{name}.py": f"x_{name} = 1\n" for name in ("__init__", "tag", "more")}
+    write(root, inside | {"src/app.py": "import src.json\n# src json src/json\n"})
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        for query in ("src/json", "./src/json/"):
+            answer = await call(client, "search_index", query=query)
+            found = [hit["file_path"] for hit in answer["results"]]
+            assert found[:3] == [f"src/json/{name}.py" for name in ("__init__", "more", "tag")]
+
+
 async def test_a_snippet_is_around_the_line(client):
     for line in (40, 100):
         answer = await call(client, "search_index", query=f"dsl.py:{line}", detail="snippets")

@@ -1,6 +1,6 @@
 """The answer of a search, and the note in it that says why something may be missing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from vector_index_mcp.codebase.hits import Mode
@@ -96,7 +96,7 @@ def note(
     backlog: Backlog,
     untrue: int = 0,
     unjudged: str = "",
-    elsewhere: str = "",
+    remarks: Iterable[str] = (),
 ) -> str:
     """Sentences about why something may be missing from an answer; empty if nothing may be.
 
@@ -106,7 +106,7 @@ def note(
         backlog: Why the index may not match the project.
         untrue: How many files the index was wrong about.
         unjudged: Why the cross-encoder did not rank the hits; empty if it did, or did not have to.
-        elsewhere: Which files outside of the index have names in the query; see `absent.elsewhere`.
+        remarks: What else there is to say, in sentences.
     """
     notes = _lacking_vectors(lack, ledger), _lacking_changes(backlog), _lacking_files(backlog)
     sentences = [sentence for kind in notes for sentence in kind]
@@ -117,9 +117,7 @@ def note(
         )
     if unjudged:
         sentences.append(f"Ranked without the cross-encoder: {unjudged}.")
-    if elsewhere:
-        sentences.append(elsewhere)
-    return " ".join(sentences)
+    return " ".join([*sentences, *filter(None, remarks)])
 
 
 def _lacking_vectors(lack: str, ledger: Ledger) -> Iterator[str]:

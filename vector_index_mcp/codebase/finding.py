@@ -15,6 +15,7 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.files.glob import shown
 from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
@@ -37,6 +38,8 @@ class Findings:
     """Names of the project that are spelled like one of these words, by the word."""
     respelled: str = ""
     """The name that was searched instead of the query's only word; empty for none."""
+    remark: str = ""
+    """What else there is to say of the hits, in a sentence; empty for nothing."""
     without_text: tuple[str, ...] = ()
     """The files that the query names by their path and that have no text in the index."""
     unjudged: str = ""
@@ -99,6 +102,8 @@ class _Search:
         led = await self._behind_named(named_files, hits) or await self._behind_introduction(hits)
         if led:
             return Findings(led)
+        if not named_files and (found := await self._behind_alike(hits)):
+            return found
         found = Findings(hits, await self._why_none(hits), without_text=tuple(named_files))
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
@@ -115,20 +120,37 @@ class _Search:
     async def _hits(self, query: Query) -> list[Hit]:
         return await search(self.store, query, self.question.embed, self.limit, self.filters)
 
-    def _named_files(self) -> list[str]:
-        """Return the files that the query names by their path, unless a filter chooses files."""
+    @property
+    def _place(self) -> named.Place:
+        return named.place_of(self.wanted.query.text)
+
+    def _searched_files(self) -> list[str]:
+        """Return the files that a path may name; none if a filter chooses files already."""
         if replace(self.filters, folder="") != NO_FILTERS:
             return []
         above = f"{self.filters.folder}/" if self.filters.folder else ""
         known = self.question.ledger.keys()
-        place = named.place_of(self.wanted.query.text)
-        return named.files_at(place, (key for key in known if key.startswith(above)))
+        return [key for key in known if key.startswith(above)]
+
+    def _named_files(self) -> list[str]:
+        """Return the files that the query names by their path or by that of their folder."""
+        known = self._searched_files()
+        return named.files_at(self._place, known) or named.files_in(self._place, known)
 
     async def _behind_named(self, files: Sequence[str], hits: Sequence[Hit]) -> list[Hit] | None:
         if not files:
             return None
-        place = named.place_of(self.wanted.query.text)
-        return await named.opened(place, files, hits, self.limit, self.store)
+        return await named.opened(self._place, files, hits, self.limit, self.store)
+
+    async def _behind_alike(self, hits: Sequence[Hit]) -> Findings | None:
+        """Return what a mistyped path means; None if the query is no such path."""
+        known = self._searched_files()
+        file = await anyio.to_thread.run_sync(named.alike, self._place, known) if known else ""
+        led = await self._behind_named([file], hits) if file else None
+        if led is None:
+            return None
+        said = f"No file is called {shown(self._place.path)}; the first result is {shown(file)}."
+        return Findings(led, remark=said)
 
     async def _behind_introduction(self, hits: Sequence[Hit]) -> list[Hit] | None:
         may_be = self.filters in (NO_FILTERS, Filters(kind="docs"))

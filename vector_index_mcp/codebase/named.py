@@ -6,6 +6,8 @@ All chunks of a file have the words of its path, so a search could only prefer t
 import math
 import re
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -23,6 +25,8 @@ _QUOTES = "\"'`"
 _LONGEST_CHARS = 4_096
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
 _MOST_FILES = 3
+_MOST_COMPARED = 5_000  # paths; this takes 0.1 s
+_ALIKE = 0.8  # of 0 to 1, as difflib measures it: one letter of five may be wrong
 _NAME = "path"  # in explanations
 
 
@@ -74,6 +78,32 @@ def files_at(place: Place, keys: Iterable[str]) -> list[str]:
         return sorted(inside, key=lambda key: (key.count("/"), key))
     around = [k for k in known if "/" in k and f"/{place.path}".endswith(f"/{composed(k)}")]
     return [max(around, key=len)] if around else []
+
+
+def files_in(place: Place, keys: Iterable[str]) -> list[str]:
+    """Return the keys of the files in the folder that a place names, those above others first."""
+    if "/" not in place.path.rstrip("/") or place.line:
+        return []
+    folder = f"/{place.path.rstrip('/')}/"
+    inside = (key for key in keys if folder in f"/{composed(key)}")
+    return sorted(inside, key=lambda key: (key.count("/"), key))
+
+
+def alike(place: Place, keys: Iterable[str]) -> str:
+    """Return the file whose path or name is spelled most like the place's; empty if none is.
+
+    Only a path with an extension that some file has is taken for a slip of the hand.
+    """
+    name = place.path.rpartition("/")[2]
+    ending = PurePosixPath(name).suffix
+    if not ending or any(map(str.isspace, place.path)):
+        return ""
+    known = [key for key in keys if key.endswith(ending)][:_MOST_COMPARED]
+    if "/" in place.path and (near := get_close_matches(place.path, known, 1, _ALIKE)):
+        return near[0]
+    deepest_first = sorted(known, key=lambda key: -key.count("/"))
+    names = {key.rpartition("/")[2]: key for key in deepest_first}
+    return names[near[0]] if (near := get_close_matches(name, names, 1, _ALIKE)) else ""
 
 
 async def opened(

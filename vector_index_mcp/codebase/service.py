@@ -179,7 +179,10 @@ class Codebase:
                 backlog,
                 answered.untrue,
                 found.unjudged,
-                await self._elsewhere({*names, *map(_name_of, found.without_text)}, ledger),
+                [
+                    found.remark,
+                    await self._elsewhere({*names, *map(_name_of, found.without_text)}, ledger),
+                ],
             ),
             seconds=time.monotonic() - began,
         )
