@@ -29,6 +29,7 @@ FILES = {
     + "filler\n\n" * 60
     + "## Luggage\n\nCarry the umbrella in hand.\n",
     "docs/hostile.md": HOSTILE,
+    "docs/meetings/monday.md": "# Monday\n\nWe spoke of walruses.\n",
     "notes/plan.md": "# Plan\n\nBuy tickets. Back to the [luggage](../docs/guide.md#luggage).\n",
 }
 
@@ -75,6 +76,17 @@ async def search(tab: Tab, query: str) -> None:
     await tab.value("document.querySelector('#query').focus()")
     await tab.type(query)
     await tab.until(f"{text_of('#summary')}.includes('document')")
+
+
+async def test_each_context_is_a_paragraph(tab):
+    await search(tab, "walruses")
+    await tab.until(f"{text_of('#results .title')} === 'Monday'")
+    said = "[...document.querySelectorAll('{} .said')].map((each) => each.innerText)"
+    contexts = ["Global ctx", "Meeting notes and transcripts"]
+    assert await tab.value(said.format("#results li:first-child")) == contexts
+    await click(tab, "#results .title a")
+    await tab.until(f"{text_of('#document h2')} === 'Monday'")
+    assert await tab.value(said.format("#document")) == contexts
 
 
 async def test_a_question_leads_to_the_place_in_the_document(tab):

@@ -58,6 +58,12 @@ function answer() {
   });
 }
 
+// What users say of a collection, of a folder in it and of all: a paragraph each.
+function contextsOf(found) {
+  return (found.context || "").split(/\n{2,}/).filter(Boolean)
+    .map((context) => el("p", { class: "said muted" }, context.split("\n").join(" ")));
+}
+
 function resultOf(hit) {
   return el("li", { class: "result", tabindex: "-1" },
     el("div", { class: "result-head" },
@@ -65,7 +71,7 @@ function resultOf(hit) {
       hit.is_stale ? el("span", { class: "badge" }, "changed since") : null,
       el("span", { class: "meta muted" }, `${hit.date}  ${hit.score.toFixed(2)}`)),
     el("p", { class: "key muted" }, el("bdi", {}, `${hit.key}:${hit.line}`)),
-    hit.context ? el("p", { class: "said muted" }, hit.context) : null,
+    contextsOf(hit),
     tagsOf(hit),
     el("p", { class: "snippet" }, hit.lines.flatMap((pieces, at) => [at ? el("br") : null, ...pieces.map(([piece, isMarked]) => (isMarked ? el("mark", {}, piece) : piece))])));
 }
@@ -118,7 +124,7 @@ function showDocument(key, values) {
         el("h2", {}, found.title),
         el("p", { class: "key muted" }, el("bdi", {}, key), found.date ? `  ${found.date}` : ""),
         found.tags ? tagsOf(found) : null,
-        found.context ? el("p", { class: "said muted" }, found.context) : null),
+        contextsOf(found)),
       el("div", { class: "body" }, built(withoutTitle(found.nodes, found.title), addressOfLink)),
       found.left_out ? el("p", { class: "muted" }, `${bytes(found.left_out)} more are not shown; open the file.`) : null,
     ].filter(Boolean));
