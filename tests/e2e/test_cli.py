@@ -160,6 +160,32 @@ def test_a_sample_is_named_as_results_are_printed(indexed, here, project, place)
     assert "listen.py" not in found.stdout
 
 
+def test_a_folder_beside_a_sample_is_the_project(indexed):
+    found = indexed.run(
+        *SEARCH, "project", "--similar-to", "project/server/listen.py:1", "--format", "grep"
+    )
+    assert "load.py:1:" in found.stdout, found.stderr
+    assert not (indexed.folder / ".lancedb").exists()
+
+
+@pytest.mark.parametrize(
+    ("here", "project", "glob"),
+    [
+        ("project/server", (), "listen.py"),
+        ("project/server", (), "../server/listen.py"),
+        ("project/server", (), "server/*.py"),  # as the tool takes it
+        ("project/server", (), "../server/*.py"),
+        (".", ("project",), "project/server/listen.py"),
+        (".", ("project",), "project/server/**"),
+    ],
+)
+def test_a_glob_may_begin_as_results_are_printed(indexed, here, project, glob):
+    cwd = indexed.folder / here
+    found = indexed.run(*SEARCH, *project, "listen", "--glob", glob, "--format", "grep", cwd=cwd)
+    assert "listen.py:" in found.stdout, found.stderr
+    assert "load.py" not in found.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -199,6 +199,8 @@ def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> N
     Sets `parsed.query` and `parsed.path`; exits with a usage error if the words make no sense.
     """
     *path, query = parsed.words or [""]
+    if query and not path and parsed.path is None and parsed.similar_to and os.path.isdir(query):
+        path, query = [query], ""  # a sample needs no query
     if len(path) > 1 and all(map(os.path.isdir, path)):
         parser.error(f"search one project at a time: search {path[0]!a} {query!a}")
     if len(path) > 1 or (path and parsed.path is not None and _is_no_path(path[0])):

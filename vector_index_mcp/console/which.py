@@ -14,6 +14,8 @@ from vector_index_mcp.foreign import visible
 if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.settings import Settings
 
+_WILD = frozenset("*?[{")
+
 
 def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     """Return the folder of the project that a command is about; correct the paths in `parsed`.
@@ -36,25 +38,38 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     elif meant != folder:
         parsed.path = os.path.relpath(meant)
         limit = ""
-        if getattr(parsed, "glob", None) == "":
+        if getattr(parsed, "glob", None) == "":  # only a search has one
             parsed.glob = folder.relative_to(meant).as_posix()
             limit = f"; only {visible(parsed.glob)}/ is searched"
         used = f"{visible(typed)} lies in {visible(str(meant))}, whose index is used{limit}"
         write(used, sys.stderr)
     if getattr(parsed, "similar_to", ""):
-        parsed.similar_to = _counted_from(meant, parsed.similar_to)
+        path, colon, line = parsed.similar_to.strip().partition(":")
+        parsed.similar_to = f"{_counted_from(meant, path)}{colon}{line}"
+    if getattr(parsed, "glob", ""):
+        beginning, wild = _parted(parsed.glob)
+        counted = _counted_from(meant, beginning)
+        # What lies in the project by this path is relative to it already.
+        if counted != beginning and not os.path.lexists(meant / beginning):
+            parsed.glob = "/".join(filter(None, ("" if counted == "." else counted, wild)))
     return meant
 
 
-def _counted_from(project: Path, place: str) -> str:
-    """Return `path:line` with the path made relative to the project.
+def _parted(glob: str) -> tuple[str, str]:
+    """Return the folders before the first part of a glob that has a wildcard, and the rest."""
+    parts = glob.split("/")
+    wild = next((at for at, part in enumerate(parts) if _WILD & set(part)), len(parts))
+    return "/".join(parts[:wild]), "/".join(parts[wild:])
+
+
+def _counted_from(project: Path, path: str) -> str:
+    """Return a path made relative to the project, if it exists in there.
 
     People type paths relative to the working directory: printed results and the shell's completion
     are relative to it.
     """
-    path, colon, line = place.strip().partition(":")
     with suppress(OSError, ValueError):  # it is not a valid path
-        file = Path(os.path.realpath(path))
-        if not Path(path).is_absolute() and file.is_file() and file.is_relative_to(project):
-            return f"{file.relative_to(project).as_posix()}{colon}{line}"
-    return place
+        place = Path(os.path.realpath(path))
+        if path and not Path(path).is_absolute() and place.exists():
+            return place.relative_to(project).as_posix()
+    return path
