@@ -244,6 +244,21 @@ async def test_a_process_that_dies_costs_its_dataset_alone(root):
         assert (await paths(service))[0] == "docs/errors.md"
 
 
+async def test_who_asks_for_a_dataset_that_cannot_be_served_hears_why(root):
+    await put(root)
+    vectors = await embedded(TEXTS.values())
+    vectors[1, 5] = np.nan
+    await put(root, "spoilt", vectors=vectors)
+    async with running(root) as service:
+        with pytest.raises(Refusal) as refused:
+            await service.search(query(dataset="spoilt"))
+    assert refused.value.code is Code.DATASET_NOT_FOUND
+    assert str(refused.value) == (
+        "Dataset 'spoilt' not found. Available datasets: sample. It is there, but cannot be served: "
+        "vector 1 of the index is not finite"
+    )
+
+
 async def test_what_was_converted_once_is_not_converted_again(root):
     await put(root)
     async with running(root) as service:

@@ -24,12 +24,17 @@ class BadDatasetError(Exception):
     """Raised for a dataset that cannot be served; its message says why, and what to do."""
 
 
-def not_found(dataset: str, ids: Iterable[str]) -> Refusal:
-    """Return the Refusal that no dataset has this id."""
-    return Refusal(
-        Code.DATASET_NOT_FOUND,
-        f"Dataset '{dataset}' not found. Available datasets: {', '.join(ids)}",
-    )
+def not_found(dataset: str, ids: Iterable[str], why: str = "") -> Refusal:
+    """Return the Refusal that no dataset with this id is served.
+
+    Args:
+        dataset: The id that was asked for.
+        ids: Those that are served.
+        why: Why it is not served, if it is there.
+    """
+    words = f"Dataset '{dataset}' not found. Available datasets: {', '.join(ids)}"
+    because = f". It is there, but cannot be served: {why}" if why else ""
+    return Refusal(Code.DATASET_NOT_FOUND, words + because)
 
 
 def failed(reason: str) -> Refusal:

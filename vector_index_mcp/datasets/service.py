@@ -140,9 +140,18 @@ class Datasets:
         began = time.monotonic()
         self._under_way += 1
         try:
-            return await self._found(asked, _chosen(await self.registry.ready(), asked.ids), began)
+            return await self._found(asked, await self._chosen(asked.ids), began)
         finally:
             self._under_way -= 1
+
+    async def _chosen(self, ids: Sequence[str]) -> Sequence[Dataset]:
+        """Return the datasets with these ids; all of them if no id is given."""
+        ready = await self.registry.ready()
+        missing = next((id_ for id_ in ids if id_ not in ready), None)
+        if missing is not None:
+            errors = {each.id: each.error for each in await self.registry.errors()}
+            raise not_found(missing, sorted(ready), errors.get(missing, ""))
+        return [ready[id_] for id_ in ids or sorted(ready)]
 
     async def search_one(self, described: Manifest, asked: Asked) -> tuple[Found, int]:
         """Search a dataset outside of the folder; also return how many texts it has.
@@ -257,14 +266,6 @@ class Datasets:
                 raise
         async with anew.used():
             return await anew.search(stems, vector, most)
-
-
-def _chosen(ready: Mapping[str, Dataset], ids: Sequence[str]) -> Sequence[Dataset]:
-    """Return the datasets with these ids; all of them if no id is given."""
-    missing = next((id_ for id_ in ids if id_ not in ready), None)
-    if missing is not None:
-        raise not_found(missing, sorted(ready))
-    return [ready[id_] for id_ in ids or sorted(ready)]
 
 
 @dataclass(slots=True)
