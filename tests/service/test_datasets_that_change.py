@@ -254,8 +254,8 @@ async def test_who_asks_for_a_dataset_that_cannot_be_served_hears_why(root):
             await service.search(query(dataset="spoilt"))
     assert refused.value.code is Code.DATASET_NOT_FOUND
     assert str(refused.value) == (
-        "Dataset 'spoilt' not found. Available datasets: sample. It is there, but cannot be served: "
-        "vector 1 of the index is not finite"
+        "Dataset 'spoilt' not found. Available datasets: sample. It is there, but cannot be "
+        "served: vector 1 of the index is not finite"
     )
 
 
