@@ -34,9 +34,9 @@ def check_against_disk(
 ) -> Checked:
     """Return the first `limit` hits that can be shown, with the text that their files have now.
 
-    Where a file has changed, the hit gets the text that its lines contain now. A hit is left out if
-    its file is gone or cannot be read, or if the file has not changed but does not contain the
-    hit's text: then the index is wrong.
+    Where a file has changed, the hit gets the lines that its text has now, or if that is gone, the
+    text that its lines contain now. A hit is left out if its file is gone or cannot be read, or if
+    the file has not changed but does not contain the hit's text: then the index is wrong.
 
     Args:
         folders: The folders of the index.
@@ -87,7 +87,21 @@ def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk
     checked.stale.add(key)
     if chunk.text in here:
         return chunk
-    return _as_it_is_now(chunk, lines)
+    return _where_it_is_now(chunk, lines) or _as_it_is_now(chunk, lines)
+
+
+def _where_it_is_now(chunk: StoredChunk, lines: list[str]) -> StoredChunk | None:
+    """`chunk` with the lines that it has now, the nearest ones; None if its text is gone."""
+    before = lines[: chunk.start_line - 1]
+    parts = chunk.text.removesuffix("\n").split("\n")
+    here, wanted = ("\n".join(["", *each, ""]) for each in (lines, parts))
+    place = sum(map(len, before)) + len(before)
+    near = here.rfind(wanted, 0, place + len(wanted) - 1), here.find(wanted, place)
+    firsts = [here.count("\n", 0, at) + 1 for at in near if at >= 0]
+    if not firsts:
+        return None
+    first = min(firsts, key=lambda line: abs(line - chunk.start_line))
+    return replace(chunk, start_line=first, end_line=first + wanted.count("\n") - 2)
 
 
 def _as_it_is_now(chunk: StoredChunk, lines: list[str]) -> StoredChunk | None:

@@ -77,6 +77,33 @@ def test_what_still_stands_in_a_changed_file_is_shown_as_it_was(root, ledger):
     assert told(root, ledger, hit()) == (["x = 1\n"], set(), {KEY}, set())
 
 
+@pytest.mark.parametrize(
+    ("before", "line", "first"),
+    [
+        ("# new\n" * 60, 1, 61),
+        ("x = 2\n", 1, 2),
+        ("x = 1\n" * 5, 5, 5),  # the nearest of equal ones
+        ("", 40, 1),
+    ],
+)
+def test_what_was_moved_in_a_changed_file_is_shown_where_it_is_now(
+    root, ledger, before, line, first
+):
+    (root / KEY).write_text(f"{before}x = 1\n\ny = 1\n", encoding="utf-8")
+    folder = Folder(root, reading=Reading(1_000))
+    [shown] = check_against_disk(Folders([folder]), ledger, [hit(line=line)], 5).hits
+    assert (shown.chunk.start_line, shown.chunk.end_line) == (first, first)
+    assert shown.chunk.text == "x = 1\n"
+
+
+def test_of_what_was_moved_all_lines_have_to_be_there(root, ledger):
+    (root / KEY).write_text("a\nb\na\nb\nc\n", encoding="utf-8")
+    [text] = told(root, ledger, hit(text="a\nb\nc\n"))[0]
+    assert text == "a\nb\nc\n"
+    (root / KEY).write_text("a\nb\na\nb\n", encoding="utf-8")
+    assert told(root, ledger, hit(text="a\nb\nc\n"))[0] == ["a\n"]
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "\0binary"])
 def test_of_a_changed_file_without_text_nothing_is_shown(root, ledger, text):
     (root / KEY).write_text(text, encoding="utf-8")
