@@ -27,6 +27,7 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord
 from vector_index_mcp.errors import StoreError
+from vector_index_mcp.indexing import ownership
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.marks import MARK, place_of
 from vector_index_mcp.indexing.ownership import Records, Standing
@@ -138,6 +139,31 @@ async def test_tables_that_a_user_adds_beside_ours_survive_every_rebuild(project
     (place / "manifest.lance" / "_versions").rename(place / "away")
     await all_of_it(codebase_of(project, FakeEmbedder(), uri=str(place)))
     assert [state_of(place / f"{name}.lance") for name in theirs] == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no such users")
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+async def test_the_index_of_another_user_is_left_alone(project, monkeypatch, mode):
+    """Whoever may only read a project has an index of it elsewhere."""
+    own = os.geteuid()
+    await lying_index(project / ".lancedb", project)
+    before = state_of(project / ".lancedb")
+    names_in = ownership._names_in
+
+    def listed(folder):
+        if folder == project / ".lancedb" and not mode & 0o055:
+            raise PermissionError(13, "Permission denied")
+        return names_in(folder)
+
+    monkeypatch.setattr(ownership, "_names_in", listed)
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+    codebase = codebase_of(project, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        answer = await codebase.search("apple", 5)
+        assert [hit.chunk.text for hit in answer.hits][:1] == [FILES["one.py"]]
+        assert codebase.index.displaced.endswith("belongs to another user, so it is left alone")
+    assert state_of(project / ".lancedb") == before
 
 
 @pytest.mark.parametrize("role", [Role.KEEPER, Role.READER])

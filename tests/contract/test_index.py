@@ -1,6 +1,8 @@
 """What an index promises across starts, rebuilds, changes of model and damage."""
 
 import json
+import stat
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -87,6 +89,12 @@ async def test_an_index_opens_again_as_it_was_made(uri, model):
 
 async def test_an_index_hides_itself_from_git(index, uri):
     assert (Path(uri) / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has other rights than modes")
+async def test_an_index_is_for_its_user_alone(index, uri):
+    """It has the texts of all files, and some of them may be for this user alone."""
+    assert stat.S_IMODE((await anyio.Path(uri).stat()).st_mode) == 0o700
 
 
 async def test_a_folder_that_was_there_is_its_owners_to_ignore(tmp_path):

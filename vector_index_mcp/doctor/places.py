@@ -12,6 +12,7 @@ from vector_index_mcp.errors import ProjectError, split_remedy
 from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import rule_files
 from vector_index_mcp.files.secrets import masked
+from vector_index_mcp.indexing.place import is_of_another_user
 from vector_index_mcp.settings import PREFIX, SECRETS, Settings
 
 _HIDDEN = "***"
@@ -55,7 +56,15 @@ def index_folder(case: Case) -> Finding:
     """Check whether the index can be written."""
     if case.index_folder is None:
         return ok(f"{masked(case.subject.place.uri)[0]} is not on this machine")
+    if _is_left_alone(case.index_folder, case.subject.place.home):
+        return ok(f"{case.index_folder} belongs to another user; yours is in the state folder")
     return _writable(case.index_folder, case.subject.remedies.place)
+
+
+def _is_left_alone(folder: Path, home: Path | None) -> bool:
+    """Whether a folder in a project belongs to another user, so that it gets no index of ours."""
+    is_inside = home is not None and folder.is_relative_to(home) and folder.exists()
+    return is_inside and is_of_another_user(folder)
 
 
 def cache_folder(case: Case) -> Finding:

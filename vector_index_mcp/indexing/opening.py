@@ -53,6 +53,7 @@ from vector_index_mcp.indexing.ownership import (
     Standing,
     foreign,
     is_led_through_link,
+    why_left_alone,
 )
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.remedies import Remedies
@@ -238,13 +239,7 @@ class Opener:
         home, is_able = self._place.home, can_hold(str(configured))
         if home is None or not configured.is_relative_to(home):
             raise foreign(configured) if is_able else self._unusable(_invalid())
-        is_linked = is_led_through_link(home, configured)
-        why = (
-            "is a link" if is_linked else "was not written by this program for you on this machine"
-        )
-        self.displaced = (
-            f"{configured} {why}, so it is left alone; delete it to have the index there"
-        )
+        self.displaced = why_left_alone(home, configured)
         if not is_able:
             self.displaced = f"{str(configured)!a} can hold no index, by a character of its path"
         self.uri = str(self.substitute)

@@ -38,6 +38,7 @@ from vector_index_mcp.indexing.marks import (
     replace,
     text_in,
 )
+from vector_index_mcp.indexing.place import is_of_another_user
 from vector_index_mcp.indexing.stamps import HINT, Stamp, digest_of, files_below, stamps_in
 
 LOCK = "index.lock"
@@ -89,6 +90,10 @@ class Records:
             names = _names_in(folder) if _is_folder(folder) else None
         except FileNotFoundError:
             return Standing.EMPTY
+        except PermissionError:
+            if not is_of_another_user(folder):
+                raise
+            return Standing.FOREIGN
         if names is None:
             return Standing.FOREIGN
         found = self._record_of(folder)
@@ -362,6 +367,17 @@ def _is_reserved(name: str) -> bool:
 
 def _is_folder(path: Path) -> bool:
     return stat.S_ISDIR(path.lstat().st_mode)
+
+
+def why_left_alone(home: Path, folder: Path) -> str:
+    """Say why an index cannot lie in a folder below a project, and what would help."""
+    if is_led_through_link(home, folder):
+        why = "is a link"
+    elif os.path.lexists(folder) and is_of_another_user(folder):
+        return f"{folder} belongs to another user, so it is left alone"
+    else:
+        why = "was not written by this program for you on this machine"
+    return f"{folder} {why}, so it is left alone; delete it to have the index there"
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -383,7 +383,7 @@ def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:
         StoreError: If the folder cannot be made or written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds texts of private files
         # If the folder contains other things, its owner decides what git ignores there.
         if all(is_table(entry.name) or entry.name in own_names for entry in folder.iterdir()):
             # Never over an existing file: it may be a link to another one.
