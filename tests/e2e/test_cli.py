@@ -18,6 +18,7 @@ from anyio.streams.text import TextReceiveStream
 from processes import (
     ANSWER_SECONDS,
     COMMAND,
+    FAKE_MODEL,
     FAKE_WORKER,
     NO_MODEL,
     SEARCH,
@@ -253,6 +254,31 @@ def test_a_folder_for_temporary_files_that_is_none_is_replaced_and_told_by_the_d
     assert "load.py" in said("search", "project", "parse_config")
     told = said("doctor", "project")
     assert f"TMPDIR is {place.folder}/{named}, which cannot be written" in told
+
+
+@pytest.mark.parametrize("has_service", [False, True])
+def test_index_ends_with_an_error_while_the_disk_is_full(place, small_disk, has_service):
+    """With a model, so that vectors are waited for as well."""
+    settings = {"VECTOR_INDEX_LANCEDB_URI": str(small_disk / "index")}
+    variables = with_import_hook(
+        place.folder / "hook", FAKE_WORKER, environment(place.folder, **settings, **FAKE_MODEL)
+    )
+
+    def said(*words):
+        done = run(*words, "project", cwd=place.folder, variables=variables, is_hook_first=False)
+        return done.returncode, done.stdout
+
+    assert said("index")[0] == 0
+    if has_service:
+        run("search", "project", "x", cwd=place.folder, variables=variables, is_hook_first=False)
+    (small_disk / "filler").write_bytes(b"\0" * shutil.disk_usage(small_disk).free)
+    write(place.project, {"more.py": "def more():\n    return 1\n" * 2_000})
+    status, told = said("index")
+    assert status == 1
+    assert "error: " in told
+    assert "the disk is full" in told
+    assert "nothing had changed" not in told
+    said("stop")
 
 
 def test_index_without_a_terminal_shows_its_progress_in_plain_lines(indexed):

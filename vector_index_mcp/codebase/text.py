@@ -82,6 +82,8 @@ def of_run(run: "RunReport") -> str:
         if count
     ]
     nothing = "nothing had changed" if run.files_seen else "nothing to index"
+    if run.error:
+        nothing = "nothing was indexed"
     return f"{counted(run.files_seen, 'file')} seen; {', '.join(parts) or nothing}"
 
 

@@ -54,7 +54,7 @@ async def _follow(report: Report, index: "LiveIndex", run: Run) -> None:
         await progressed.wait()
     steps = run.files_to_do + 1  # one more, for the end of the run
     reported = -1
-    while (now := index.progress).waits_for_vectors:
+    while (now := index.progress).is_embedding:
         if now.embedded > reported:  # MCP requires progress to grow, and loading takes a while
             reported = now.embedded
             message = f"{now.embedded:,} of {counted(now.chunks, 'chunk')} embedded"

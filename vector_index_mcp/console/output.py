@@ -78,8 +78,8 @@ def of_index(
     """
     status = visible_status(status)
     write(text.of_run(report))
-    if status.error_message:
-        write(f"error: {status.error_message}")
+    if error := status.error_message or visible(report.error or ""):
+        write(f"error: {error}")
     write(f"{_held(status)}, in {_duration(seconds)}")
     if not status.indexed_file_count and not status.error_message:
         write(_NOTHING)

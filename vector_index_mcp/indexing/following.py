@@ -90,6 +90,6 @@ async def follow_vectors(show: Show, index: "LiveIndex") -> None:
     while True:
         now = index.progress
         show("embedding chunks", now.embedded, now.chunks)
-        if not now.waits_for_vectors:
+        if not now.is_embedding:
             return
         await index.embedding_progressed()

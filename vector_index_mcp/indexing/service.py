@@ -261,8 +261,10 @@ class LiveIndex:
         if anew:
             await vectors.forget_all()
         vectors.look_for_model()
-        while self.progress.waits_for_vectors:
+        while self.progress.is_embedding:
             await self.embedding_progressed()
+        if self.progress.waits_for_vectors:
+            raise StoreError(self.progress.error)
         self.progress.check_vectors()
 
     async def tidy(self) -> None:

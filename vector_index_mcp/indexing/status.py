@@ -98,6 +98,11 @@ class Progress:
         can_be_made = self.embedder_state != "unavailable" and not self.vectors_failure
         return self.lacks_vectors and can_be_made
 
+    @property
+    def is_embedding(self) -> bool:
+        """Whether vectors are being made. An index that cannot be written gets none."""
+        return self.waits_for_vectors and not self.error
+
     def check_vectors(self) -> None:
         """Check that no chunk lacks its vector, if nobody waits for one.
 

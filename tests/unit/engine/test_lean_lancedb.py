@@ -1,7 +1,10 @@
 """An index does without what it never uses, and nobody else misses it."""
 
+import importlib.util
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -103,3 +106,18 @@ assert works()
 print(*there())
 """
     assert ran(code) == LEFT_OUT
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no TMPDIR")
+@pytest.mark.parametrize(("named", "taken"), [(None, True), ("/gone", True), ("kept", False)])
+def test_rows_are_sorted_in_the_folder_that_python_takes(monkeypatch, named, taken):
+    """Lance takes /tmp, which may be read-only, whatever Python finds instead."""
+    spec = importlib.util.spec_from_file_location("lean", LEAN)
+    lean = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(lean)
+    monkeypatch.delenv("TMPDIR", raising=False)
+    if named:
+        monkeypatch.setenv("TMPDIR", named)
+    monkeypatch.setattr(tempfile, "tempdir", "/other" if taken else named)
+    lean._find_temporary_folder()
+    assert os.environ["TMPDIR"] == ("/other" if taken else named)

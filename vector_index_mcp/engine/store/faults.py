@@ -55,7 +55,10 @@ _WORDS_OF_ERRORS = {
 }
 # LanceDB sorts rows in a folder below TMPDIR, which may go while the process lives.
 _NO_TEMPORARY_FOLDER = "Failed to create temp dir"
-_TEMPORARY = "the folder for temporary files is gone; make TMPDIR name one that exists, and restart"
+_TEMPORARY = (
+    "the folder for temporary files is gone or cannot be written; make TMPDIR name one that you "
+    "may write, and restart"
+)
 _UNREACHED = ("error sending request", "Retry", "timed out", "connect")
 _TOO_MANY, _ITS_OWN_FAULT = 429, 500  # of HTTP
 # Lance refuses a commit that was begun before another writer's turn with these words.
@@ -97,10 +100,11 @@ def translated(action: str, uri: str = "", seconds: float | None = None) -> Iter
         if seconds is not None:
             raise _of_remote(action, uri, error) from error
         text = str(error)
-        if (number := _system_error(error, text)) is not None:
-            raise _of_system(action, number) from error
-        if _NO_TEMPORARY_FOLDER in text:
+        number = _system_error(error, text)
+        if _NO_TEMPORARY_FOLDER in text and number != errno.ENOSPC:
             raise StorageError(f"{action} the index failed: {_TEMPORARY}") from error
+        if number is not None:
+            raise _of_system(action, number) from error
         summary = plain(text)[:300]
         kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
         raise kind(f"{action} the index failed: {summary}", Problem.INDEX_DAMAGED) from error

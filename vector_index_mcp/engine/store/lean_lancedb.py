@@ -43,13 +43,14 @@ def load() -> None:
 
 
 def _find_temporary_folder() -> None:
-    """If TMPDIR names no folder that can be written, set it to the one that Python takes instead.
+    """Set TMPDIR to the folder that Python takes, if it names none that can be written.
 
-    Lance sorts rows below TMPDIR, and takes no other folder.
+    Lance sorts rows below TMPDIR, or below /tmp if that is not set, and takes no other folder.
     """
-    if os.environ.get("TMPDIR"):
-        with suppress(FileNotFoundError):  # there is no other either
-            os.environ["TMPDIR"] = tempfile.gettempdir()
+    if os.name == "posix":
+        with suppress(FileNotFoundError):  # no folder can be written
+            if (found := tempfile.gettempdir()) != os.environ.get("TMPDIR", "/tmp"):
+                os.environ["TMPDIR"] = found
 
 
 def _forget() -> None:
