@@ -198,7 +198,7 @@ class Settings(BaseModel):
         "",
         pattern=r"^[!-~]*$",
         max_length=1_000,
-        description="The token that requests over HTTP to the documents must show; empty: none",
+        description="The token that HTTP requests to documents and datasets must show; empty: none",
     )
     editor: str = Field(
         editors.DEFAULT,

@@ -7,7 +7,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from vector_index_mcp.background import contact, greeting, relay
 from vector_index_mcp.background.endpoint import Endpoint
@@ -15,6 +16,10 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, SettingsError, VectorIndexError
 from vector_index_mcp.foreign import visible
 
+_UNPROTECTED = (
+    "every user and program of this machine may ask, add and delete there; on a machine that you "
+    "share, set VECTOR_INDEX_HTTP_TOKEN"
+)
 _CLIENT_LEFT = (
     "the MCP client has closed standard input, which ends the server; "
     "`--transport http` listens without a client"
@@ -79,13 +84,13 @@ def run(
             with ports.pop_all(), contextlib.suppress(OSError):  # nobody may read what we write
                 try:
                     listen(again=True)
-                    _say_where(parsed.host, values["port"])
+                    _say_where(parsed.host, values)
                 except VectorIndexError as error:  # the port is taken, say; the session goes on
                     write(f"vector-index-mcp: {visible(str(error))}", sys.stderr)
 
         connection = listen()
         is_ending = _end_on_signals(connection) if is_alone else None
-        _say_where(parsed.host, values["port"])
+        _say_where(parsed.host, values)
         if is_ending is None:
             status = relay.run(endpoint, host_arguments, listen_again)
             with contextlib.suppress(OSError):  # nobody may read what we write
@@ -130,9 +135,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _say_where(host: str, port: int) -> None:
+def _say_where(host: str, values: Mapping[str, Any]) -> None:
     name = f"[{host}]" if ":" in host else host
-    write(f"listening on http://{name}:{port} (MCP at /mcp)", sys.stderr)
+    write(f"listening on http://{name}:{values['port']} (MCP at /mcp)", sys.stderr)
+    if not values["token"]:
+        write(_UNPROTECTED, sys.stderr)
 
 
 def _end_on_signals(connection: socket.socket) -> threading.Event:
