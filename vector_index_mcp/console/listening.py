@@ -137,9 +137,9 @@ def _is_loopback(host: str) -> bool:
 
 def _say_where(host: str, values: Mapping[str, Any]) -> None:
     name = f"[{host}]" if ":" in host else host
-    write(f"listening on http://{name}:{values['port']} (MCP at /mcp)", sys.stderr)
-    if not values["token"]:
-        write(_UNPROTECTED, sys.stderr)
+    where = f"listening on http://{name}:{values['port']} (MCP at /mcp)"
+    # In one piece: who has read the first line may close the stream.
+    write(where if values["token"] else f"{where}\n{_UNPROTECTED}", sys.stderr)
 
 
 def _end_on_signals(connection: socket.socket) -> threading.Event:
