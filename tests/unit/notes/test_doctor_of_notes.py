@@ -402,6 +402,29 @@ def test_a_damaged_object_is_found_and_hinders_no_other_check(kept):
     assert failed.words.startswith("damaged: ")
 
 
+def test_what_this_user_may_not_write_is_found_and_is_no_damage(kept, monkeypatch):
+    """As after `sudo`: the history cannot be read, and is as sound as before."""
+    may = os.access
+    head = kept.home / ".git/refs/heads/main"
+    projects = kept.home / "projects"
+
+    def forbidden(path, how):
+        denied = {str(head): os.R_OK, str(projects): os.W_OK}
+        return may(path, how) and not how & denied.get(str(path), 0)
+
+    monkeypatch.setattr(os, "access", forbidden)
+    before = head.read_bytes()
+    head.write_bytes(b"")  # what git makes of a file that it may not read
+    found = {finding.words: finding for finding in examining.examine(kept.store)}
+    head.write_bytes(before)
+    for path in (".git/refs/heads/main", "projects"):
+        finding = found[f"you may not read or write {path}"]
+        assert finding.verdict is Verdict.FAILURE
+        assert "chown -R" in finding.remedy
+    assert "you may not read or write .git/refs/heads/main, so it cannot be examined" in found
+    assert not any("backup" in finding.remedy for finding in found.values())
+
+
 @pytest.mark.parametrize("times", [1, 2, 9])
 def test_packs_that_git_replaces_meanwhile_are_no_damage(kept, monkeypatch, times):
     git(kept.home, "repack", "-a", "-d", "-q")

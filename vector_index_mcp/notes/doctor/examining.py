@@ -14,6 +14,7 @@ from enum import StrEnum
 from vector_index_mcp.errors import counted, split_remedy
 from vector_index_mcp.notes import overview
 from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.doctor import rights
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.past.history import entries, head_of
@@ -128,8 +129,10 @@ def _notes(store: Store) -> tuple[str, list[_Problem]]:
         return "", [_failed(f"{root} is no folder", "name a folder with --home")]
     if not overview.has_notes(store.disk):
         return overview.NOTHING, []
+    forbidden = [f"you may not read or write {path}" for path in rights.lacking(root)]
     count = len(list(Projects(store.disk).all()))
-    return f"{counted(count, 'project')} in {root}", []
+    words = f"{counted(count, 'project')} in {root}"
+    return words, [_failed(each, rights.remedy(root)) for each in forbidden]
 
 
 # -- which projects --------------------------------------------------------------------------
@@ -291,6 +294,9 @@ def _repository(store: Store) -> tuple[str, list[_Problem]]:
     if result.status and _is_of_partial_clone(store, result):
         words, remedy = split_remedy(store.repository.lack)
         return "", [_warned(f"{words}: earlier states are not all known here", remedy)]
+    if result.status and (path := next(rights.lacking(store.disk.root / GIT), None)):
+        words = f"you may not read or write {GIT}/{path}, so it cannot be examined"
+        return "", [_failed(words, rights.remedy(store.disk.root))]
     if result.status:
         remedy = (
             f"bring {GIT} back from a backup or a clone; or move it away, and the next change "

@@ -1,0 +1,34 @@
+"""Finds what of a store this user may not read or write, such as files that `sudo` has left."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+_MOST_LOOKED_AT = 100_000  # files and folders; half a second
+
+
+def lacking(root: Path) -> Iterator[str]:
+    """Yield the paths below `root` that cannot be read, and folders that cannot be written.
+
+    Files are replaced and never changed, so that it is enough to read them.
+    """
+    for path in islice(_all_in(root), _MOST_LOOKED_AT):
+        how = os.R_OK | os.W_OK | os.X_OK if os.path.isdir(path) else os.R_OK
+        if not Path(path).is_symlink() and not os.access(path, how):
+            yield os.path.relpath(path, root)
+
+
+def remedy(root: Path) -> str:
+    """Return what gives this user the right to all files of a store."""
+    if os.name != "posix":
+        return f"give yourself the right to change all of {root}"
+    place = shlex.quote(str(root))
+    return f'`sudo chown -R "$(id -u)" {place}` and `chmod -R u+rwX {place}` give you the right'
+
+
+def _all_in(root: Path) -> Iterator[str]:
+    yield str(root)
+    for folder, folders, files in os.walk(root):
+        yield from (os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118
