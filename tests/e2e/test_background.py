@@ -32,6 +32,7 @@ from processes import (
     needs_model,
     place_of,
     reaped,
+    started,
     wired,
     with_import_hook,
 )
@@ -63,6 +64,11 @@ def refuse(self, args, *others, **options):
         raise OSError(11, "Resource temporarily unavailable")
     start(self, args, *others, **options)
 subprocess.Popen.__init__ = refuse
+"""
+# A user whom the system does not know, without HOME, as in a container.
+NO_HOME = """
+import posixpath
+posixpath.expanduser = lambda path: path
 """
 # What a front end has imported when its client has left it.
 TELL_MODULES = """
@@ -208,13 +214,13 @@ async def test_a_client_that_leaves_does_not_stop_the_first_indexing(place):
 
 async def test_a_first_index_has_a_head_start_and_a_second_needs_none(place):
     place.variables |= NO_FORKS  # a fork would have no need of it
-    for started in (1, 2):
+    for start in (1, 2):
         async with place.relayed() as client:
             await client.initialize()
             await indexed(client)
         log = place.endpoint.log.read_text("utf-8")
         assert len(re.findall(r"[1-9]\d* files had a head start", log)) == 1
-        assert log.count("listens") == started
+        assert log.count("listens") == start
         await place.run("stop", place.project)
 
 
@@ -480,6 +486,15 @@ async def test_other_commands_start_no_service(place, command):
     assert ran.returncode in {0, 1}, ran.stderr
     assert not list(place.runtime.glob("*.lock"))
     assert place.processes() == []
+
+
+async def test_without_a_home_folder_the_start_of_a_service_says_what_to_do(place):
+    variables = with_import_hook(place.folder / "hook", NO_HOME, place.variables)
+    for name in ("HOME", "VECTOR_INDEX_EMBEDDING_CACHE_DIR"):
+        variables.pop(name)
+    done = started("search", "parse_config", cwd=place.project, variables=variables)
+    assert done.returncode == 2
+    assert "your home folder is not known; set HOME to it" in done.stderr
 
 
 async def test_a_search_starts_a_service_that_answers_the_next(place):

@@ -8,7 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.console import log
-from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, is_wrong_use, sentence
+from vector_index_mcp.errors import (
+    SYSTEM_ERRORS,
+    VectorIndexError,
+    first_of,
+    is_wrong_use,
+    sentence,
+)
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.processes import streams
 from vector_index_mcp.sharing import place as of_worker
@@ -46,7 +52,8 @@ def run(tool_set: str, path: str, env_file: str | None) -> int:
             _host_worker(path, report)
         else:
             _host_service(tool_set, path, env_file, report)
-    except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as error:
+    except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as raised:
+        error = first_of(raised)
         report(f"error {2 if is_wrong_use(error) else 1}: {visible(sentence(error))}")
         if not isinstance(error, VectorIndexError):
             _log.exception("an error ends the service")
@@ -61,9 +68,10 @@ def _host_service(
 
     from vector_index_mcp import settings
     from vector_index_mcp.background.endpoint import endpoint_of
-    from vector_index_mcp.serving import sets
+    from vector_index_mcp.serving import folders, sets
 
     configured = settings.load(env_file)
+    folders.state_folder()  # without a home folder there is none, and the start fails
     place = sets.place_of(tool_set, path, configured)
     endpoint = endpoint_of(tool_set, place)
     log.to_file(endpoint.log, _level(tool_set, configured))
