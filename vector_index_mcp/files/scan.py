@@ -21,8 +21,14 @@ Stamp = tuple[int, int, int]
 """(bytes, mtime_ns, ctime_ns). The ctime shows an edit that put size and mtime back."""
 
 UNKNOWN: Stamp = (0, 0, 0)
-"""A stamp that no file has, so the next look takes the file for changed."""
+"""Of a file that could not be read. No file has this stamp, so the next look reads it again."""
+DISTRUSTED: Stamp = (-1, -1, -1)
+"""Of a file whose rows do not match it: no file has this stamp, either."""
+CLAIMED: Stamp = (-2, -2, -2)
+"""Of a file whose rows another machine has made, until both have been compared: no file has this
+stamp, either."""
 
+_OF_NO_FILE = frozenset({UNKNOWN, DISTRUSTED, CLAIMED})
 _SECOND_NS = 1_000_000_000
 _LATEST_NS = (1 << 63) - 1  # in the year 2262: the most that a column of 64 bits can store
 _COARSEST_NS = 2 * _SECOND_NS  # on FAT; on ext2, ext3 and HFS+ times are in seconds
@@ -207,8 +213,8 @@ class Known(Protocol):
 def sweep(folder: Folder, known: Mapping[str, Stamp]) -> list[str]:
     """Return the known files that are gone or have another stamp; this is cheaper than a walk.
 
-    Files that are out of reach now are left out, as are files whose stamp is UNKNOWN: these are
-    read again anyway.
+    Files that are out of reach now are left out, as are files whose stamp is that of no file:
+    these are read again anyway.
 
     Args:
         folder: The folder of all these files.
@@ -217,7 +223,7 @@ def sweep(folder: Folder, known: Mapping[str, Stamp]) -> list[str]:
     changed = []
     top, start = f"{folder.path}{os.sep}", len(folder.name) + 1 if folder.name else 0
     for key, stamp in known.items():
-        if stamp[2] <= 0:  # UNKNOWN: no file has this stamp
+        if stamp in _OF_NO_FILE:
             continue
         try:
             if stamp_of(os.lstat(top + key[start:])) != stamp:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder, Folders
-from vector_index_mcp.files.scan import stamp_of
-from vector_index_mcp.indexing.ledger import CLAIMED, Ledger
+from vector_index_mcp.files.scan import CLAIMED, stamp_of
+from vector_index_mcp.indexing.ledger import Ledger
 
 _MOST_CHARS = 1_200  # of a hit whose lines have changed, unless the chunk was longer
 

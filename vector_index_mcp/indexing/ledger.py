@@ -6,16 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from vector_index_mcp.engine.types import FileRecord, Holding
-from vector_index_mcp.files.scan import Stamp
+from vector_index_mcp.files.scan import CLAIMED, DISTRUSTED, Stamp
 
 INDEXED, SKIPPED, FAILED = "indexed", "skipped", "failed"
 GIVEN_UP = "given up"
 """How the reason begins if a file fails at every try, so that only a change leads to another."""
-_DISTRUSTED: Stamp = (-1, -1, -1)
-"""A stamp that no file can have, so the next scan takes the file for changed."""
-CLAIMED: Stamp = (-2, -2, -2)
-"""The stamp of a file whose rows another machine has made, until the file and its rows have been
-compared with the disk. No file can have it, either."""
 # Up to so many changed keys are inserted one by one; if there are more, all keys are sorted again.
 _FEW_KEYS = 1_000
 
@@ -152,7 +147,7 @@ class Ledger:
     @property
     def distrusted(self) -> list[str]:
         """The files whose rows do not match their record."""
-        return [key for key, record in self._records.items() if record.stamp == _DISTRUSTED]
+        return [key for key, record in self._records.items() if record.stamp == DISTRUSTED]
 
     @property
     def worth_another_try(self) -> set[str]:
@@ -229,7 +224,7 @@ class Ledger:
                 file can have.
         """
         known = {key: record.stamp for key, record in self._records.items()}
-        return dict.fromkeys(coming, _DISTRUSTED) | known
+        return dict.fromkeys(coming, DISTRUSTED) | known
 
     def with_state(self, state: str) -> list[FileRecord]:
         """The records in `state`."""
@@ -277,7 +272,7 @@ class Stamps:
         record = self._ledger.get(key)
         if record is not None:
             return record.stamp
-        return _DISTRUSTED if key in self._coming else None
+        return DISTRUSTED if key in self._coming else None
 
     def below(self, key: str) -> list[str]:
         """The files in the folder with the key `key`; all of them for an empty one."""
@@ -296,4 +291,4 @@ def _below(ordered: list[str], key: str) -> list[str]:
 
 
 def _distrusted(key: str, holding: Holding) -> FileRecord:
-    return FileRecord(key, _DISTRUSTED, "", holding.rows, INDEXED, "")
+    return FileRecord(key, DISTRUSTED, "", holding.rows, INDEXED, "")

@@ -12,8 +12,7 @@ from vector_index_mcp.notes.store.history import contents, id_of, versions_of
 from vector_index_mcp.notes.store.line_ends import plain
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Plan
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project, existing
+from vector_index_mcp.notes.texts.projects import Project, Projects, existing
 from vector_index_mcp.notes.texts.reading import Shelf, revision_of
 
 Given: TypeAlias = Mapping[str, Any]

@@ -18,8 +18,7 @@ from vector_index_mcp.notes.search import matching
 from vector_index_mcp.notes.store.writer import Plan
 from vector_index_mcp.notes.texts import knowledge
 from vector_index_mcp.notes.texts.knowledge import Document
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 from vector_index_mcp.notes.texts.reading import Read as Document_
 from vector_index_mcp.notes.texts.reading import revision_of
 from vector_index_mcp.notes.texts.slugs import filename

@@ -27,8 +27,7 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.writer import Plan
 from vector_index_mcp.notes.texts import todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 from vector_index_mcp.notes.texts.slugs import filename
 
 _MAIN_TEXTS = ("main.md", "claude.md", "agents.md", "readme.md")

@@ -16,7 +16,7 @@ from vector_index_mcp.notes.calls import (
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.writer import Plan
 from vector_index_mcp.notes.texts import sections, todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Projects
 from vector_index_mcp.notes.texts.reading import revision_of
 
 _MOST_NAMES = 200

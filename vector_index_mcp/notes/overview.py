@@ -15,8 +15,7 @@ from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
 from vector_index_mcp.notes.texts import todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 from vector_index_mcp.notes.texts.todos import Todo
 
 NOTHING = "Nobody has written a note yet"

@@ -8,8 +8,7 @@ from vector_index_mcp.notes.calls import Answer, Store
 from vector_index_mcp.notes.document_calls import metadata_of
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.texts import knowledge
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project, existing
+from vector_index_mcp.notes.texts.projects import Project, Projects, existing
 
 _START = "knowledge://projects/"
 MARKDOWN, JSON = "text/markdown", "application/json"

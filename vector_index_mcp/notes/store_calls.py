@@ -15,8 +15,7 @@ from vector_index_mcp.notes.store.large import about_large
 from vector_index_mcp.notes.store.opening import PROJECTS
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.texts import todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 from vector_index_mcp.notes.texts.slugs import slug
 
 NAME = "Knowledge MCP Server"

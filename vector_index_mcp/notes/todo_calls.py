@@ -16,7 +16,7 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.writer import Plan
 from vector_index_mcp.notes.texts import todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Projects
 from vector_index_mcp.notes.texts.todos import Task, Todo
 
 _LARGEST_NUMBER = 99_999  # of the contract's arguments

@@ -16,7 +16,7 @@ from vector_index_mcp.notes.past.history import Entry
 from vector_index_mcp.notes.past.pieces import ALL, Piece
 from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.store.repository import Repository
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Projects
 from vector_index_mcp.page.notes_views import cut, head_of
 
 _MOST_ENTRIES = 100

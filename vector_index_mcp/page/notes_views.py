@@ -18,8 +18,7 @@ from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.opening import PROJECTS
 from vector_index_mcp.notes.texts import parts, todos
 from vector_index_mcp.notes.texts.parts import Parts
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project, existing
+from vector_index_mcp.notes.texts.projects import Project, Projects, existing
 from vector_index_mcp.notes.texts.reading import Read, revision_of
 from vector_index_mcp.notes.texts.slugs import filename
 from vector_index_mcp.notes.texts.todos import Task, Todo

@@ -16,7 +16,7 @@ from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.merging.chapters import MARK
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.texts import todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Projects
 
 OK, WARNING, FAILURE = Verdict.OK, Verdict.WARNING, Verdict.FAILURE
 CHECKS = [

@@ -14,7 +14,7 @@ from vector_index_mcp.notes.past.history import entries_of
 from vector_index_mcp.notes.past.pieces import ALL
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.texts.projects import Mapping
+from vector_index_mcp.notes.texts.projects import Projects
 
 GITS = [
     ".git", ".GIT", ".Git", "git~1", "GIT~1", ".git.", ".git ", ".git . ", "git~1 .",
@@ -74,14 +74,14 @@ def test_a_file_that_a_person_puts_there_is_not_committed(store, tmp_path, name)
 def test_no_project_lies_there(tmp_path, name):
     disk = Disk(tmp_path)
     (tmp_path / "projects" / name).mkdir(parents=True)
-    assert Mapping(disk).folders() == []
-    assert Mapping(disk).find(name) is None
+    assert Projects(disk).folders() == []
+    assert Projects(disk).find(name) is None
     text = json.dumps({"projects": {"tools": name}})
     (tmp_path / "index.json").write_text(text, encoding="utf-8")
-    assert Mapping(disk).unusable == ["tools"]
-    assert list(Mapping(disk).all()) == []
+    assert Projects(disk).unusable == ["tools"]
+    assert list(Projects(disk).all()) == []
     with pytest.raises(Refusal) as refused:
-        Mapping(disk).find("tools")
+        Projects(disk).find("tools")
     assert refused.value.code is Code.INVALID_PROJECT_ID
 
 

@@ -7,7 +7,7 @@ from writing import put
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.texts.projects import Mapping, existing
+from vector_index_mcp.notes.texts.projects import Projects, existing
 
 HOSTILE = [
     "../x", "..", ".", "", "/etc", "/", "a/b", "a/../..", "a\\b", "a\0b", "a\nb", "x" * 256, 5,
@@ -35,13 +35,13 @@ def folders(disk, *names):
 
 def found(disk, project):
     """The folder of a project."""
-    project = Mapping(disk).find(project)
+    project = Projects(disk).find(project)
     return project and project.folder
 
 
 def created(disk, project):
     """The folder of a project, entered if need be, and what `index.json` says then."""
-    new, puts = Mapping(disk).with_project(project)
+    new, puts = Projects(disk).with_project(project)
     return new.folder, {path: json.loads(data) for path, data in puts.items()}
 
 
@@ -59,7 +59,7 @@ def test_a_project_lies_where_the_index_says(disk):
     assert found(disk, "My App") == "projects/app"
     assert found(disk, "Ünï") == "projects/Größe X"
     assert found(disk, "my app") is None
-    project = Mapping(disk).find("My App")
+    project = Projects(disk).find("My App")
     assert project.main == "projects/app/main.md"
     assert project.document("a.md") == "projects/app/knowledge/a.md"
     assert project.todos == "projects/app/TODO"
@@ -73,7 +73,7 @@ def test_a_folder_that_nobody_names_is_a_project_of_its_name(disk):
     assert found(disk, "Größe") == "projects/Größe"
     # This one is somebody else's.
     assert found(disk, "my-app") is None
-    assert [(p.id, p.folder) for p in Mapping(disk).all()] == [
+    assert [(p.id, p.folder) for p in Projects(disk).all()] == [
         ("My App", "projects/my-app"),
         ("Größe", "projects/Größe"),
         ("other-app", "projects/other-app"),
@@ -84,13 +84,13 @@ def test_links_files_and_hidden_folders_are_no_projects(disk, tmp_path):
     folders(disk, ".hidden", "real")
     put(disk.root, "projects/file")
     (disk.root / "projects/link").symlink_to(tmp_path / "x")
-    assert [p.id for p in Mapping(disk).all()] == ["real"]
+    assert [p.id for p in Projects(disk).all()] == ["real"]
     assert [found(disk, name) for name in ("link", "file")] == [None, None]
 
 
 def test_nothing_is_there_without_a_store(disk):
     assert found(disk, "a") is None
-    assert list(Mapping(disk).all()) == []
+    assert list(Projects(disk).all()) == []
     assert refusal(existing, disk, "a") is Code.PROJECT_NOT_FOUND
 
 
@@ -103,9 +103,9 @@ def test_an_entry_that_is_no_name_of_a_folder_is_never_followed(disk, entry):
     folders(disk, "p", "a")
     assert refusal(found, disk, "p") is Code.INVALID_PROJECT_ID
     assert refusal(created, disk, "p") is Code.INVALID_PROJECT_ID
-    assert Mapping(disk).unusable == ["p"]
-    assert "projects/q" in [p.folder for p in Mapping(disk).all()]
-    assert all(p.folder.count("/") == 1 and ".." not in p.folder for p in Mapping(disk).all())
+    assert Projects(disk).unusable == ["p"]
+    assert "projects/q" in [p.folder for p in Projects(disk).all()]
+    assert all(p.folder.count("/") == 1 and ".." not in p.folder for p in Projects(disk).all())
 
 
 @pytest.mark.parametrize("project", [name for name in HOSTILE if isinstance(name, str)], ids=repr)
@@ -125,22 +125,22 @@ def test_a_project_that_is_called_so_gets_a_folder_of_the_store(disk, project):
 def test_a_broken_index_hides_no_folder_and_is_not_replaced(disk, text):
     index(disk, text)
     folders(disk, "app")
-    assert "index.json" in Mapping(disk).problem
+    assert "index.json" in Projects(disk).problem
     assert found(disk, "app") == "projects/app"
     assert created(disk, "app") == ("projects/app", {})
     assert refusal(created, disk, "new") is Code.FILE_SYSTEM_ERROR
-    assert Mapping(disk).without_project("app") == {}
+    assert Projects(disk).without_project("app") == {}
 
 
 def test_an_index_in_another_encoding_is_told(disk):
     (disk.root / "index.json").write_bytes('{"projects": {"ü": "u"}}'.encode("latin-1"))
-    assert "UTF-8" in Mapping(disk).problem
+    assert "UTF-8" in Projects(disk).problem
     assert refusal(created, disk, "new") is Code.FILE_SYSTEM_ERROR
 
 
 def test_an_index_that_is_no_file_is_told(disk):
     (disk.root / "index.json").mkdir()
-    assert refusal(Mapping, disk) is Code.INVALID_PATH
+    assert refusal(Projects, disk) is Code.INVALID_PATH
 
 
 def test_a_broken_index_leads_no_project_into_the_folder_of_another(disk):
@@ -189,7 +189,7 @@ def test_what_else_the_index_says_stays(disk):
     assert puts["index.json"] == {
         "version": 3, "projects": {"a": "a", "b": "b", "c": "c"}, "mine": {"x": [1]},
     }  # fmt: skip
-    data = Mapping(disk).without_project("a")["index.json"]
+    data = Projects(disk).without_project("a")["index.json"]
     assert json.loads(data) == {"version": 3, "projects": {"b": "b"}, "mine": {"x": [1]}}
     assert data.startswith(b'{\n  "version": 3,\n')
-    assert Mapping(disk).without_project("x") == {}
+    assert Projects(disk).without_project("x") == {}

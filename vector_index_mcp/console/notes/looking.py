@@ -22,8 +22,7 @@ from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.opening import PROJECTS
 from vector_index_mcp.notes.texts import todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 
 Command: TypeAlias = Callable[[argparse.Namespace, Desk, Store], int]
 _LISTED = "`vector-index-mcp notes list` lists the projects"

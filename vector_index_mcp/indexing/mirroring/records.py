@@ -11,7 +11,8 @@ from typing import Any
 
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.errors import DamagedIndexError
-from vector_index_mcp.indexing.ledger import CLAIMED, INDEXED
+from vector_index_mcp.files.scan import CLAIMED
+from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.mirroring import limits
 from vector_index_mcp.indexing.preparing.file import is_storable
 

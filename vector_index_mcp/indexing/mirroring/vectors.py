@@ -6,7 +6,8 @@ from collections import Counter
 from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Vector
-from vector_index_mcp.indexing.ledger import CLAIMED, Ledger
+from vector_index_mcp.files.scan import CLAIMED
+from vector_index_mcp.indexing.ledger import Ledger
 
 _SAMPLES = 32
 

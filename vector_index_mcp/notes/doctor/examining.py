@@ -28,8 +28,7 @@ from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
 from vector_index_mcp.notes.texts import matter, todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 from vector_index_mcp.notes.texts.reading import Read
 
 _OLDEST_GIT = (2, 36)

@@ -18,7 +18,7 @@ from vector_index_mcp.notes.store.history import contents
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan
 from vector_index_mcp.notes.texts import matter, todos
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Projects
 from vector_index_mcp.notes.texts.slugs import slug
 from vector_index_mcp.notes.texts.todos import Task, Todo
 

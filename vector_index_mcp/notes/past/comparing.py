@@ -10,7 +10,7 @@ from vector_index_mcp.notes.past.history import Entry
 from vector_index_mcp.notes.past.pieces import ALL, Piece
 from vector_index_mcp.notes.past.states import Past, State, state_now, state_then, tree_of
 from vector_index_mcp.notes.store.byhand import ByHand
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Projects
 
 
 @dataclass(frozen=True, slots=True)

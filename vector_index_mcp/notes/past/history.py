@@ -20,7 +20,7 @@ from vector_index_mcp.notes.past.pieces import Piece
 from vector_index_mcp.notes.store.history import contents, versions_of
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.repository import Repository, failure
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
+from vector_index_mcp.notes.texts.projects import Projects
 from vector_index_mcp.notes.texts.slugs import slug
 
 _NAME = re.compile(rb"[0-9a-f]{40}")

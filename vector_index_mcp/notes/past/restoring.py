@@ -17,8 +17,7 @@ from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.history import Tree
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan, Writer
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 
 _REPAIR = "`vector-index-mcp notes doctor --repair`"
 

@@ -17,8 +17,7 @@ from vector_index_mcp.notes.store.history import Tree, contents, is_ours
 from vector_index_mcp.notes.store.large import large_ones
 from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.repository import Repository
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 
 _FILE, _FOLDER = stat.S_IFREG | 0o444, stat.S_IFDIR | 0o555
 

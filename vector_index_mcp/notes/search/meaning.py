@@ -17,8 +17,7 @@ from vector_index_mcp.notes.store.opening import PROJECTS
 from vector_index_mcp.notes.texts import knowledge, parts, todos
 from vector_index_mcp.notes.texts.knowledge import Document
 from vector_index_mcp.notes.texts.parts import Parts
-from vector_index_mcp.notes.texts.projects import Mapping as Projects
-from vector_index_mcp.notes.texts.projects import Project
+from vector_index_mcp.notes.texts.projects import Project, Projects
 from vector_index_mcp.notes.texts.reading import revision_of
 
 MOST_RESULTS = 10

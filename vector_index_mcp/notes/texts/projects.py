@@ -52,7 +52,7 @@ class Project:
         return f"{self.knowledge}/{name}"
 
 
-class Mapping:
+class Projects:
     """The mapping of projects to folders, from `index.json`."""
 
     def __init__(self, disk: Disk) -> None:
@@ -237,7 +237,7 @@ def existing(disk: Disk, project: str) -> Project:
     Raises:
         Refusal: If there is no such project.
     """
-    projects = Mapping(disk)
+    projects = Projects(disk)
     found = projects.find(project)
     if found is None:
         similar = projects.similar(project)
