@@ -583,12 +583,16 @@ def test_a_watch_whose_reading_thread_has_died_is_not_alive(watch: Watch) -> Non
 def test_a_project_may_be_deleted_while_watches_are_set_anew(
     watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    refused = []
+
     def refuse(*arguments: object) -> int:
+        refused.append(arguments)
         ctypes.set_errno(errno.ENOENT)
         return -1
 
     monkeypatch.setattr(inotify, "inotify_add_watch", refuse)
     watch.settle(everywhere=True)
+    assert refused
 
 
 def test_a_start_that_fails_says_why_and_leaves_no_threads(
