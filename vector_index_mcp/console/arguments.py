@@ -90,6 +90,8 @@ def parse(
         arguments = [*(word for word in arguments[1:2] if word != _HELP), "--help"]
     if misspelt := _misspelt(arguments, runs, may_be_path=not asks_for_help):
         parser.error(misspelt)
+    if all(word.startswith("-") for word in arguments):
+        unknown.refuse_instead_of_a_command(parser, arguments)
     ours, rest = _split(_with_command(arguments, runs))
     parsed, extra = parser.parse_known_args(ours)
     unknown.refuse(parsed.grammar, extra, searching.MEANT if parsed.command == _SEARCH else {})

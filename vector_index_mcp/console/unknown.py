@@ -32,6 +32,13 @@ def refuse(
         grammar.error(f"unrecognized arguments: {' '.join(extra)}{guess}")
 
 
+def refuse_instead_of_a_command(grammar: argparse.ArgumentParser, options: Sequence[str]) -> None:
+    """Exit like `refuse` if there are options alone, and one that the program does not have."""
+    known = {"-h", "--help", *_OPTION.findall(grammar.format_help())}
+    extra = [option for option in options if option.partition("=")[0] not in known]
+    refuse(grammar, extra, dict.fromkeys(("-v", "-V"), "--version"))
+
+
 def _near(unknown: str, known: Sequence[str]) -> list[str]:
     if not unknown.startswith("--"):
         return []

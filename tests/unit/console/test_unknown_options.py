@@ -22,6 +22,8 @@ def of_project(words):
         (of_project, "search cookie -t go", "--language"),
         (of_project, "status --jsn", "--json"),
         (of_project, "clear --dryrun", "--dry-run"),
+        (of_project, "-v", "--version"),
+        (of_project, "--verson", "--version"),
         (datasets.parse, "list --jsno", "--json"),
         (notes.parse, "show shop --att x", "--at"),
     ],
