@@ -181,8 +181,11 @@ def test_a_folder_beside_a_sample_is_the_project(indexed):
     ],
 )
 def test_a_glob_may_begin_as_results_are_printed(indexed, here, project, glob):
+    beside = indexed.folder / "server"  # is not meant
+    beside.mkdir(exist_ok=True)
     cwd = indexed.folder / here
     found = indexed.run(*SEARCH, *project, "listen", "--glob", glob, "--format", "grep", cwd=cwd)
+    beside.rmdir()
     assert "listen.py:" in found.stdout, found.stderr
     assert "load.py" not in found.stdout
 

@@ -107,7 +107,7 @@ async def test_the_path_of_a_folder_finds_its_files(tmp_path):
     write(root, inside | {"src/app.py": "import src.json\n# src json src/json\n"})
     async with serving(codebase_of(root, FakeEmbedder())) as client:
         await settled(client)
-        for query in ("src/json", "./src/json/"):
+        for query in ("src/json", "./src/json/", "json/"):
             answer = await call(client, "search_index", query=query)
             found = [hit["file_path"] for hit in answer["results"]]
             assert found[:3] == [f"src/json/{name}.py" for name in ("__init__", "more", "tag")]

@@ -102,6 +102,49 @@ async def test_of_several_branches_none_is_taken(remote, homes):
     assert branches == ["drafts", "main", "master"]
 
 
+async def test_a_branch_without_notes_is_not_taken(tmp_path, remote, homes):
+    """As if the store's remote were a repository of code."""
+    code = joined(tmp_path / "code", remote)
+    (code / "app.py").write_text("x = 1\n", encoding="utf-8")
+    git(code, "add", "app.py")
+    git(code, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "code")
+    git(code, "push", "--quiet", "origin", "main")
+    git(homes[0], "symbolic-ref", "HEAD", "refs/heads/notes")
+    async with running(homes[0]) as laptop:
+        await laptop.done("update_project_main", project_id="app", content="# App\n")
+        await laptop.synced()
+        assert not (homes[0] / "app.py").exists()
+    assert git(remote, "branch", "--format=%(refname:short)").split() == ["main", "notes"]
+    assert git(remote, "ls-tree", "--name-only", "main") == "app.py"
+
+
+async def test_a_branch_that_is_deleted_at_the_remote_comes_back(remote, homes):
+    git(homes[0], "symbolic-ref", "HEAD", "refs/heads/notes")
+    async with running(homes[0]) as laptop:
+        await laptop.done("update_project_main", project_id="app", content="# App\n")
+        await laptop.synced()
+        git(remote, "branch", "main", "notes")
+        git(remote, "branch", "-D", "notes")
+        await laptop.synced()
+        assert git(laptop.home, "symbolic-ref", "--short", "HEAD") == "notes"
+    assert git(remote, "branch", "--format=%(refname:short)").split() == ["main", "notes"]
+
+
+async def test_a_branch_that_could_not_be_taken_is_taken_by_the_next_try(remote, homes):
+    async with running(homes[0]) as laptop:
+        await laptop.done("create_knowledge_file", **DOCUMENT)
+        await laptop.synced()
+    git(homes[1], "symbolic-ref", "HEAD", "refs/heads/master")
+    lock = homes[1] / ".git/HEAD.lock"
+    lock.touch()
+    async with running(homes[1]) as desktop:
+        assert "HEAD" in (await desktop.done("sync_storage"))["message"]
+        lock.unlink()
+        await desktop.synced()
+        assert await desktop.chapters("app", "api.md") == {"Auth": "Basic.", "Limits": "None."}
+    assert git(remote, "branch", "--format=%(refname:short)") == "main"
+
+
 async def test_who_reads_soon_sees_what_others_have_pushed(homes, monkeypatch):
     async with running(homes[0]) as laptop, running(homes[1]) as desktop:
         await both_begin(laptop, desktop)

@@ -98,13 +98,15 @@ class _Search:
     async def matching(self) -> Findings:
         """Find the chunks that match the query, behind a place or an introduction that it means."""
         hits = await self._hits(self.wanted.query)
-        named_files = self._named_files()
-        led = await self._behind_named(named_files, hits) or await self._behind_introduction(hits)
+        known = self._nameable_files()
+        files = named.files_at(self._place, known)
+        led = await self._behind_named(files or named.files_in(self._place, known), hits)
+        led = led or await self._behind_introduction(hits)
         if led:
             return Findings(led)
-        if not named_files and (found := await self._behind_alike(hits)):
+        if known and not files and (found := await self._behind_alike(known, hits)):
             return found
-        found = Findings(hits, await self._why_none(hits), without_text=tuple(named_files))
+        found = Findings(hits, await self._why_none(hits), without_text=tuple(files))
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
             found.absent, found.missing = await absent.absent(
@@ -124,28 +126,22 @@ class _Search:
     def _place(self) -> named.Place:
         return named.place_of(self.wanted.query.text)
 
-    def _searched_files(self) -> list[str]:
-        """Return the files that a path may name; none if a filter chooses files already."""
-        if replace(self.filters, folder="") != NO_FILTERS:
+    def _nameable_files(self) -> list[str]:
+        """Return the files that the query may name; none if it is no path, or a filter chooses."""
+        if replace(self.filters, folder="") != NO_FILTERS or not named.may_be_path(self._place):
             return []
         above = f"{self.filters.folder}/" if self.filters.folder else ""
         known = self.question.ledger.keys()
         return [key for key in known if key.startswith(above)]
-
-    def _named_files(self) -> list[str]:
-        """Return the files that the query names by their path or by that of their folder."""
-        known = self._searched_files()
-        return named.files_at(self._place, known) or named.files_in(self._place, known)
 
     async def _behind_named(self, files: Sequence[str], hits: Sequence[Hit]) -> list[Hit] | None:
         if not files:
             return None
         return await named.opened(self._place, files, hits, self.limit, self.store)
 
-    async def _behind_alike(self, hits: Sequence[Hit]) -> Findings | None:
+    async def _behind_alike(self, known: Sequence[str], hits: Sequence[Hit]) -> Findings | None:
         """Return what a mistyped path means; None if the query is no such path."""
-        known = self._searched_files()
-        file = await anyio.to_thread.run_sync(named.alike, self._place, known) if known else ""
+        file = await anyio.to_thread.run_sync(named.alike, self._place, known)
         led = await self._behind_named([file], hits) if file else None
         if led is None:
             return None

@@ -6,7 +6,7 @@ All chunks of a file have the words of its path, so a search could only prefer t
 import math
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
@@ -25,7 +25,8 @@ _QUOTES = "\"'`"
 _LONGEST_CHARS = 4_096
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
 _MOST_FILES = 3
-_MOST_COMPARED = 5_000  # paths; this takes 0.1 s
+_MOST_OF_FOLDER = 12  # of which three are shown, those that have text
+_MOST_COMPARED, _MOST_NAMES, _MOST_PATHS = 5_000, 20, 200  # names compared, of these, and paths
 _ALIKE = 0.8  # of 0 to 1, as difflib measures it: one letter of five may be wrong
 _NAME = "path"  # in explanations
 
@@ -62,14 +63,21 @@ def line_in(place: Place, key: str, first: int, last: int) -> int | None:
     return place.line - first if is_here else None
 
 
+def may_be_path(place: Place) -> bool:
+    """Return whether a place may be one.
+
+    A bare name without an extension is a path only if a line was typed with it: else it is a word
+    as well.
+    """
+    return bool(place.path) and ("/" in place.path or "." in place.path or place.line > 0)
+
+
 def files_at(place: Place, keys: Iterable[str]) -> list[str]:
     """Return the keys of the files that a place may mean, the best first; [] for no path.
 
-    The path may begin below the project's folder, or above it. A bare name without an extension is
-    a path only if a line was typed with it: else it is a word as well.
+    The path may begin below the project's folder, or above it.
     """
-    name = place.path.rpartition("/")[2]
-    if not name or not ("/" in place.path or "." in name or place.line):
+    if place.path.endswith("/") or not may_be_path(place):
         return []
     known = list(keys)
     if whole := [key for key in known if composed(key) == place.path]:
@@ -81,16 +89,19 @@ def files_at(place: Place, keys: Iterable[str]) -> list[str]:
 
 
 def files_in(place: Place, keys: Iterable[str]) -> list[str]:
-    """Return the keys of the files in the folder that a place names, those above others first."""
-    if "/" not in place.path.rstrip("/") or place.line:
+    """Return the keys of the first files in the folder that a place names, the topmost first.
+
+    A bare name is a folder only if a slash was typed behind it: else it is a word as well.
+    """
+    if "/" not in place.path or place.line:
         return []
     folder = f"/{place.path.rstrip('/')}/"
     inside = (key for key in keys if folder in f"/{composed(key)}")
-    return sorted(inside, key=lambda key: (key.count("/"), key))
+    return sorted(inside, key=lambda key: (key.count("/"), key))[:_MOST_OF_FOLDER]
 
 
 def alike(place: Place, keys: Iterable[str]) -> str:
-    """Return the file whose path or name is spelled most like the place's; empty if none is.
+    """Return the file whose name and path are spelled most like the place's; empty if none are.
 
     Only a path with an extension that some file has is taken for a slip of the hand.
     """
@@ -98,12 +109,14 @@ def alike(place: Place, keys: Iterable[str]) -> str:
     ending = PurePosixPath(name).suffix
     if not ending or any(map(str.isspace, place.path)):
         return ""
-    known = [key for key in keys if key.endswith(ending)][:_MOST_COMPARED]
-    if "/" in place.path and (near := get_close_matches(place.path, known, 1, _ALIKE)):
-        return near[0]
-    deepest_first = sorted(known, key=lambda key: -key.count("/"))
-    names = {key.rpartition("/")[2]: key for key in deepest_first}
-    return names[near[0]] if (near := get_close_matches(name, names, 1, _ALIKE)) else ""
+    of_name: dict[str, list[str]] = {}
+    for key in sorted((key for key in keys if key.endswith(ending)), key=lambda k: k.count("/")):
+        of_name.setdefault(key.rpartition("/")[2], []).append(key)
+    names = get_close_matches(name, [*of_name][:_MOST_COMPARED], _MOST_NAMES, _ALIKE)
+    if "/" not in place.path:
+        return of_name[names[0]][0] if names else ""
+    near = [key for each in names for key in of_name[each]][:_MOST_PATHS]
+    return max(near, key=lambda key: SequenceMatcher(None, place.path, key).ratio(), default="")
 
 
 async def opened(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # both import LanceDB, for which `tools` must not wait
 
 PATIENCE_SECONDS = 45.0
 """How long to wait for the end. By default, clients give up on a call after 60 s."""
+_COMPLETE = "The index is complete and up to date."
 _GOES_ON = "Embedding goes on in the background."
 Report = Callable[[float, float, str], Awaitable[None]]
 """Reports progress, given (units done, units in all, a sentence)."""
@@ -68,6 +69,8 @@ def _result(now: "Status", run: Run, pending: int) -> wire.TriggerResult:
         raise VectorIndexError(run.error)
     if not run.finished.is_set():
         message = "Indexing goes on in the background; get_status shows its progress."
+    elif progress.error:
+        message = f"The index is not up to date: {progress.error}."
     elif pending:
         paths = counted(pending, "path")
         message = f"Files changed meanwhile and still have to be indexed: {paths}."
@@ -76,10 +79,10 @@ def _result(now: "Status", run: Run, pending: int) -> wire.TriggerResult:
         limit = f"Not all of it can be found by meaning: {reason}." if reason else _GOES_ON
         message = f"All text is indexed and can be found by words. {limit}"
     else:
-        message = "The index is complete and up to date."
+        message = _COMPLETE
     return wire.TriggerResult(
         message=message,
-        complete=run.finished.is_set() and not pending and not progress.lacks_vectors,
+        complete=message == _COMPLETE,
         run=wire.run_report(run),
         indexed_file_count=now.indexed,
         indexed_chunk_count=now.chunks,

@@ -50,7 +50,9 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
         beginning, wild = _parted(parsed.glob)
         counted = _counted_from(meant, beginning)
         # What lies in the project by this path is relative to it already.
-        if counted != beginning and not os.path.lexists(meant / beginning):
+        is_counted_so = not {".", ".."} & set(beginning.split("/"))
+        is_in_project = is_counted_so and os.path.lexists(meant / beginning)
+        if counted != beginning and not is_in_project:
             parsed.glob = "/".join(filter(None, ("" if counted == "." else counted, wild)))
     return meant
 

@@ -62,9 +62,16 @@ def index_folder(case: Case) -> Finding:
 
 
 def _is_left_alone(folder: Path, home: Path | None) -> bool:
-    """Whether a folder in a project belongs to another user, so that it gets no index of ours."""
-    is_inside = home is not None and folder.is_relative_to(home) and folder.exists()
-    return is_inside and is_of_another_user(folder)
+    """Whether a folder in a project has the index of another user, so that it gets none of ours."""
+    is_inside = home is not None and folder.is_relative_to(home)
+    if not is_inside or not os.path.lexists(folder) or os.access(folder, os.W_OK | os.X_OK):
+        return False
+    return is_of_another_user(folder) and not (os.access(folder, os.R_OK) and is_empty(folder))
+
+
+def is_empty(folder: Path) -> bool:
+    """Return whether a folder has no entries."""
+    return not any(folder.iterdir())
 
 
 def cache_folder(case: Case) -> Finding:

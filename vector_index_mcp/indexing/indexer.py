@@ -28,7 +28,7 @@ from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.rebuild import Rebuild
-from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.run import TRIES_OF_A_RUN, Kind, Run
 from vector_index_mcp.indexing.runs import Runs
 from vector_index_mcp.indexing.state import State, StateMachine
 from vector_index_mcp.indexing.worklist import Worklist
@@ -38,7 +38,6 @@ _log = logging.getLogger(__name__)
 # enough that the commits (30 to 60 ms each) hardly count.
 FILES_PER_BATCH = 200
 _RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
-_TRIES_OF_A_RUN = 4  # the last one some 3.5 s after the first; then its run ends with the error
 _QUIET_SECONDS = 60  # without a change, after which the store drops old versions
 
 
@@ -79,7 +78,8 @@ class Indexer:
         self._passage = self._new_passage()
         self._rebuild: Rebuild | None = None
         self._renames: list[tuple[str, str]] = []
-        self._failures = 0  # how often the store has failed in a row
+        self.failures = 0
+        """How often the store has failed in a row."""
         self._in_hand = 0  # keys taken off the queue and not committed yet
 
     # -- for callers -----------------------------------------------------------------------
@@ -162,8 +162,8 @@ class Indexer:
             await self.live.maintain_if_due(in_bulk=self.is_text_first())
         if worked:
             self.live.note_success(Task.TEXT)
-        if worked and self._failures:
-            has_ended_run, self._failures = self._failures >= _TRIES_OF_A_RUN, 0
+        if worked and self.failures:
+            has_ended_run, self.failures = self.failures >= TRIES_OF_A_RUN, 0
             self._state.enter(State.SCANNING if self.runs.current else State.WATCHING)
             if has_ended_run:
                 self.begin_run(Kind.RESCAN)
@@ -371,11 +371,11 @@ class Indexer:
             await self.live.check_folder()  # it may have gone with the project
 
     async def _pause(self, error: StoreError) -> None:
-        delay = _RETRY_SECONDS[min(self._failures, len(_RETRY_SECONDS) - 1)]
-        self._failures += 1
+        delay = _RETRY_SECONDS[min(self.failures, len(_RETRY_SECONDS) - 1)]
+        self.failures += 1
         message = self.live.remedies.message(error)
         _log.warning("%s; next try in %s s", message, delay)
-        if self._failures >= _TRIES_OF_A_RUN:
+        if self.failures >= TRIES_OF_A_RUN:
             self._end_run(message)
         self._state.enter(State.ERROR, message)
         with anyio.move_on_after(delay):

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 import anyio
 
+TRIES_OF_A_RUN = 4
+"""How often a run tries to write the index. The last try is some 3.5 s after the first."""
+
 
 class Kind(StrEnum):
     """Why a run was begun."""

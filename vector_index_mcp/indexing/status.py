@@ -10,7 +10,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import ModelNotFoundError, StorageError
 from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
-from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.run import TRIES_OF_A_RUN, Kind, Run
 from vector_index_mcp.indexing.state import State, StateMachine
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class Progress:
     """What users must know if a server embeds their texts; empty if a worker does it."""
     revision: tuple[int, int]
     """Changes whenever the ledger changes."""
+    is_failing: bool
+    """Whether the index could not be written in as many tries as a run has."""
 
     @classmethod
     def of(cls, kept: "Kept | None", state: StateMachine, embedder: Embedder) -> Self:
@@ -90,6 +92,7 @@ class Progress:
             embedder_notice=embedder.notice,
             # A rebuild replaces the ledger.
             revision=(id(ledger), ledger.revision) if kept is not None else (0, 0),
+            is_failing=kept is not None and kept.indexer.failures >= TRIES_OF_A_RUN,
         )
 
     @property
@@ -101,7 +104,7 @@ class Progress:
     @property
     def is_embedding(self) -> bool:
         """Whether vectors are being made. An index that cannot be written gets none."""
-        return self.waits_for_vectors and not self.error
+        return self.waits_for_vectors and not self.is_failing
 
     def check_vectors(self) -> None:
         """Check that no chunk lacks its vector, if nobody waits for one.

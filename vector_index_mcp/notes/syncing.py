@@ -27,6 +27,7 @@ from vector_index_mcp.notes.store.filters import filtered
 from vector_index_mcp.notes.store.history import Commit
 from vector_index_mcp.notes.store.large import copy_of_object, id_of_file, id_of_link
 from vector_index_mcp.notes.store.line_ends import LineEnds
+from vector_index_mcp.notes.store.opening import INDEX
 from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.upkeep import wait_for_others
@@ -199,9 +200,10 @@ class Syncing:
         for _ in range(_ROUNDS):
             branch = self._repository.branch()
             if time.monotonic() >= self._next_fetch:
+                is_known = bool(self._repository.commit_of(tracking(branch)))
                 notes += self._fetch(address, branch)
                 self._note_fetch()
-                if (only := self._only_other(address, branch)) is not None:
+                if not is_known and (only := self._only_other(address, branch)) is not None:
                     notes += self._writer.alone(partial(self._go_on_as, only)).result()
                     branch = only
                     notes += self._fetch(address, branch)
@@ -242,21 +244,28 @@ class Syncing:
         return self._note([f"the remote's {what}; its earlier commits are kept as {name}"])
 
     def _only_other(self, address: Address, branch: str) -> str | None:
-        """Return the remote's only branch if it is not `branch`, which the remote lacks; else None.
+        """Return the remote's only branch, if it has notes and is not `branch`; else None.
 
         The two differ if the remote names a branch as its own that nobody has pushed to, which a
         clone then checks out, or if `git init` has made one of another name here.
         """
         if self._repository.commit_of(tracking(branch)):
             return None
-        theirs = self._remote.branches(address)
-        is_other = len(theirs) == 1 and theirs != [branch]
-        return theirs[0] if is_other and not self._repository.commit_of(theirs[0]) else None
+        only, *others = self._remote.branches(address) or [branch]
+        if others or only == branch:
+            return None
+        # It is there if an earlier try ended half way.
+        if self._repository.commit_of(only) not in {"", self._repository.commit_of(branch)}:
+            return None
+        self._remote.fetch(address, only)
+        found = self._repository.run("cat-file", "-e", f"{tracking(only)}:{INDEX}")
+        return None if found.status else only
 
     def _go_on_as(self, branch: str) -> list[str]:
         """Make `branch` of our commits, and check it out; runs in the writer's thread."""
         before = self._repository.branch()
-        if ours := self._repository.commit_of(before):
+        ours = self._repository.commit_of(before)
+        if ours and not self._repository.commit_of(branch):
             self._repository.done("update-ref", branch, ours, "0" * 40)
         self._repository.check_out(branch)
         new, old = (name.removeprefix("refs/heads/") for name in (branch, before))

@@ -7,7 +7,7 @@ that: they cannot be left alone, and the interpreter waits for them at its end.
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -144,7 +144,7 @@ class Detached:
             TimeoutError: If too many abandoned calls hang.
         """
         while len(left := self._under_way()) >= self._most:
-            await _ended(left[-1], patience, may_go_on)  # it need not hang: it may be cancelled
+            await _one_ended(left, patience, may_go_on)  # they need not hang, but may be cancelled
 
     async def _leave(self, work: Work[T]) -> None:
         if not work.is_over:
@@ -152,6 +152,25 @@ class Detached:
             with anyio.CancelScope(shield=True), anyio.move_on_after(self._ending_seconds):
                 await work.ended.wait()
         self._begun = self._under_way()
+
+
+async def _one_ended(works: Sequence[Work[Any]], patience: float, may_go_on: _MayGoOn) -> None:
+    """Wait until one of `works` has ended.
+
+    Raises:
+        TimeoutError: If all hang.
+    """
+
+    async def wait(work: Work[Any]) -> None:
+        with suppress(TimeoutError):
+            await _ended(work, patience, may_go_on)
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for work in works:
+            tasks.start_soon(wait, work)
+    if not any(work.is_over for work in works):
+        raise TimeoutError
 
 
 async def _ended(work: Work[T], patience: float, may_go_on: _MayGoOn) -> None:

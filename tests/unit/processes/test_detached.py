@@ -1,6 +1,8 @@
 """A call that hangs holds a thread, and nobody waits for it for long."""
 
+import math
 import threading
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -98,6 +100,25 @@ async def test_what_was_given_up_in_the_middle_need_not_hang():
         await anyio.lowlevel.checkpoint()
         gate.set()
     assert answers == ["there"]
+
+
+@pytest.mark.parametrize("first_to_end", [0, 1])
+async def test_whichever_call_ends_makes_room(first_to_end):
+    gates, threads, begun = [threading.Event(), threading.Event()], Detached(2, "test"), []
+
+    def hang(gate, work):
+        begun.append(work)
+        gate.wait(PATIENCE_SECONDS)
+
+    async with anyio.create_task_group() as tasks:
+        for gate in gates:
+            tasks.start_soon(threads.run, partial(hang, gate), math.inf)
+        await eventually(lambda: len(begun) == 2)
+        tasks.cancel_scope.cancel()
+    gates[first_to_end].set()
+    with anyio.fail_after(PATIENCE_SECONDS / 2):
+        assert await threads.run(lambda _: "done", math.inf) == "done"
+    gates[1 - first_to_end].set()
 
 
 async def test_if_the_system_starts_no_thread_that_is_said_and_the_next_call_is_begun(monkeypatch):

@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+_LOGS = os.path.join(".git", "logs", "")  # noqa: PTH118  # a part of a path
 _MOST_LOOKED_AT = 100_000  # files and folders; half a second
 
 
 def lacking(root: Path) -> Iterator[str]:
-    """Yield the paths below `root` that cannot be read, and folders that cannot be written.
+    """Yield the paths below `root` that cannot be read, and those that cannot be written.
 
-    Files are replaced and never changed, so that it is enough to read them.
+    Other files than git's logs are replaced and never changed, so that it is enough to read them.
     """
     for path in islice(_all_in(root), _MOST_LOOKED_AT):
         how = os.R_OK | os.W_OK | os.X_OK if os.path.isdir(path) else os.R_OK
+        if _LOGS in path:
+            how |= os.W_OK
         if not Path(path).is_symlink() and not os.access(path, how):
             yield os.path.relpath(path, root)
 

@@ -252,11 +252,15 @@ class Repository:
         lock = "HEAD.lock"  # as git does
         with reported(f"{GIT}/HEAD"), beneath.opened(self._disk.root, GIT) as folder:
             descriptor = folder.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(f"ref: {branch}\n".encode())
-                file.flush()
-                os.fsync(file.fileno())
-            folder.replace(lock, "HEAD")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(f"ref: {branch}\n".encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+                folder.replace(lock, "HEAD")
+            except OSError:
+                folder.remove(lock)
+                raise
             folder.sync()
 
     def commit_of(self, reference: str) -> str:

@@ -1,0 +1,37 @@
+"""What is said of an index that somebody has asked to bring up to date."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from vector_index_mcp.codebase import triggering
+from vector_index_mcp.indexing.run import Kind, Run
+
+
+def status_of(**values):
+    progress = {"error": "", "lacks_vectors": False, "vectors_failure": "", "embedder_reason": ""}
+    return SimpleNamespace(
+        progress=SimpleNamespace(**progress | values), indexed=1, chunks=2, embedded=1
+    )
+
+
+def finished():
+    run = Run(Kind.REQUEST, number=1)
+    run.finished.set()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("values", "pending", "message"),
+    [
+        ({}, 0, "The index is complete and up to date."),
+        ({}, 2, "Files changed meanwhile and still have to be indexed: 2 paths."),
+        ({"error": "the disk is full", "lacks_vectors": True}, 0, "the disk is full."),
+        ({"lacks_vectors": True}, 0, "Embedding goes on in the background."),
+        ({"lacks_vectors": True, "embedder_reason": "no model"}, 0, "by meaning: no model."),
+    ],
+)
+def test_what_keeps_it_from_being_complete_is_named(values, pending, message):
+    result = triggering._result(status_of(**values), finished(), pending)
+    assert result.message.endswith(message)
+    assert result.complete == (not values and not pending)
