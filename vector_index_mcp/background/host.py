@@ -225,9 +225,8 @@ class Host:
         elif wants == greeting.HTTP and self.open_port is not None:
             await self._serve_client(stream, partial(self._serve_port, hello, own))
         else:
-            await stream.send(
-                greeting.line(own | {"refused": "this version of the service cannot do that"})
-            )
+            unknown = "it does not know this wish; end it with `vector-index-mcp stop`"
+            await stream.send(greeting.line(own | {"refused": unknown}))
 
     async def _page(self, *, in_a_file: bool) -> dict[str, Any]:
         try:

@@ -6,8 +6,10 @@ questions, and moves only the vectors of questions, so that no chunk is embedded
 benchmarks/question_map.py learns the map, and measures it on packages that it was not learned from.
 """
 
+import gzip
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +17,14 @@ from vector_index_mcp.engine.types import Vectors
 
 UNIT = 0.0032
 """What 1 means in the file: with a sixteenth of it, the map is as good and takes twice the room."""
-FILE = Path(__file__).with_suffix(".npy")
+FILE = Path(__file__).with_suffix(".npy.gz")
 """The map without its diagonal of ones: int8 array of shape (dimension, dimension)."""
+
+
+def loaded(file: Path) -> Any:
+    """Return the array in a file of numpy's, which gzip may have packed."""
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as data:
+        return np.load(data)
 
 
 def turned(vectors: Vectors) -> Vectors:
@@ -42,7 +50,7 @@ def moved(vectors: Vectors, table: Vectors) -> Vectors:
 
 def read(file: Path) -> Vectors:
     """Return the map in `file`: float32 array of shape (dimension, dimension)."""
-    table: Vectors = np.load(file).astype(np.float32) * np.float32(UNIT)
+    table: Vectors = loaded(file).astype(np.float32) * np.float32(UNIT)
     return table
 
 
