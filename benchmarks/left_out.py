@@ -11,7 +11,7 @@ from vector_index_mcp.engine.types import Vectors
 
 def file_of(corpus: Corpus, folder: Path) -> Path:
     """Where the map is kept that was learned without this package."""
-    return folder / "question-maps" / f"{corpus.name}.npy"
+    return folder / "question-maps" / f"{corpus.name}.npy.gz"
 
 
 def map_without(corpus: Corpus, folder: Path) -> Vectors:

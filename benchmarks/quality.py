@@ -58,8 +58,6 @@ SAMPLED_USES, FEW = 8, 3  # names of each package; chunks that have one
 _COMPOUND = re.compile(
     r"(?<![\w$-])(?:[A-Za-z]+_[A-Za-z_]{2,40}|[a-z]{2,20}[A-Z][A-Za-z]{2,40})(?![\w-])"
 )
-
-
 # A text in code that may be an error's, and what a program fills in: `{name}`, `%s`, `${name}`.
 _MESSAGE = re.compile(r"([\"'`])([A-Z][^\"'`\n\\<=]{24,120})\1")
 _HOLE = re.compile(r"\$?\{[^{}]*\}|%\(\w+\)[sdr]|%[-+\d.]*[sdiqvrx]")

@@ -181,18 +181,13 @@ def left_out(packages: Sequence[Asked], share: float) -> list[Vectors]:
     return [tables[part[row]] for row in range(len(packages))]
 
 
-def in_file(table: Vectors) -> Any:
-    """The map as it is kept."""
-    return np.clip(np.round(table / question_map.UNIT), -127, 127).astype(np.int8)
-
-
-def packed(table: Any) -> bytes:
-    """A file of numpy's, packed by the frequency of its bytes alone.
+def in_file(table: Vectors) -> bytes:
+    """The map as it is kept: a file of numpy's, packed by the frequency of its bytes alone.
 
     To look for repeats as well, where there are none, takes a seventh more room.
     """
     data = io.BytesIO()
-    np.save(data, table)
+    np.save(data, np.clip(np.round(table / question_map.UNIT), -127, 127).astype(np.int8))
     packing = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS, 9, zlib.Z_HUFFMAN_ONLY)
     return packing.compress(data.getvalue()) + packing.flush()
 
@@ -216,14 +211,14 @@ def main() -> int:
     for asked, table in zip(packages, tables, strict=True):
         file = file_of(asked.corpus, folder)
         file.parent.mkdir(exist_ok=True)
-        np.save(file, in_file(table))
+        file.write_bytes(in_file(table))
     questions = sum(len(asked.cases) for asked in packages)
     print(f"{questions} questions over {len(packages)} packages; NDCG@10 and shares\n")
     print(f"| learned from | {' | '.join(found['none'])} |\n|---|{'---|' * len(found['none'])}")
     for name, values in found.items():
         print(f"| {name} | {' | '.join(f'{value:.3f}' for value in values.values())} |")
     if keeps:
-        question_map.FILE.write_bytes(packed(in_file(learned(packages))))
+        question_map.FILE.write_bytes(in_file(learned(packages)))
         print(f"\nkept in {question_map.FILE.name}, and in ", end="")
         result = {"questions": questions, "packages": len(packages), "learned from": found}
         print(keep("question-map", result).name)

@@ -94,12 +94,12 @@ async def _sample(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Valu
     return {"text": chunk.text, "path": chunk.key, "lines": [chunk.start_line, chunk.end_line]}
 
 
-async def _trigger(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> Values:
-    """Answer like `trigger_index`."""
+async def _trigger(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
+    """Answer like `trigger_index`; nobody follows the progress."""
     asked = arguments.checked("trigger", TriggerArguments, given)
 
-    async def report(done: float, total: float, what: str) -> None:
-        await tell({"what": what, "done": int(done), "total": int(total)})
+    async def report(*_: object) -> None:
+        pass
 
     result = await triggered(codebase, report, force_reindex=asked.force_reindex)
     return result.model_dump(mode="json")

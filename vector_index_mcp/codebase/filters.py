@@ -19,12 +19,11 @@ from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters
 from vector_index_mcp.files import beneath
-from vector_index_mcp.files.glob import folder_of, keys_meant, regex_of, shown
+from vector_index_mcp.files.glob import first_wild, folder_of, keys_meant, regex_of, shown
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
 # Sets of characters that may be meant literally; frameworks use all of them in names of files.
 _READINGS = ("[]{}", "[]", "{}")
-_WILD = frozenset("*?[{")
 _MOST_KEYS, _MOST_NAMES = 20_000, 2_000  # compared to suggest another path; this takes 0.1 s
 
 
@@ -106,7 +105,7 @@ def meant_instead(path: str, known: list[str]) -> str:
     """The path that may be meant by one that matches nothing; empty if there is none."""
     written = path.strip().removeprefix("./").replace("\\", "/")
     names = [name for name in written.split("/") if name]
-    wild = next((at for at, name in enumerate(names) if _WILD & set(name)), len(names))
+    wild = first_wild(names)
     if names and wild == len(names):
         ends = [key for key in known if key.endswith("/" + "/".join(names))]
         if len(ends) == 1:

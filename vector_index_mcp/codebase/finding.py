@@ -98,13 +98,14 @@ class _Search:
     async def matching(self) -> Findings:
         """Find the chunks that match the query, behind a place or an introduction that it means."""
         hits = await self._hits(self.wanted.query)
-        known = self._nameable_files()
-        files = named.files_at(self._place, known)
-        led = await self._behind_named(files or named.files_in(self._place, known), hits)
+        place = named.place_of(self.wanted.query.text)
+        known = self._nameable_files(place)
+        files = named.files_at(place, known)
+        led = await self._behind_named(place, files or named.files_in(place, known), hits)
         led = led or await self._behind_introduction(hits)
         if led:
             return Findings(led)
-        if known and not files and (found := await self._behind_alike(known, hits)):
+        if known and not files and (found := await self._behind_alike(place, known, hits)):
             return found
         found = Findings(hits, await self._why_none(hits), without_text=tuple(files))
         if not found.why_none:
@@ -122,30 +123,30 @@ class _Search:
     async def _hits(self, query: Query) -> list[Hit]:
         return await search(self.store, query, self.question.embed, self.limit, self.filters)
 
-    @property
-    def _place(self) -> named.Place:
-        return named.place_of(self.wanted.query.text)
-
-    def _nameable_files(self) -> list[str]:
+    def _nameable_files(self, place: named.Place) -> list[str]:
         """Return the files that the query may name; none if it is no path, or a filter chooses."""
-        if replace(self.filters, folder="") != NO_FILTERS or not named.may_be_path(self._place):
+        if replace(self.filters, folder="") != NO_FILTERS or not named.may_be_path(place):
             return []
         above = f"{self.filters.folder}/" if self.filters.folder else ""
         known = self.question.ledger.keys()
         return [key for key in known if key.startswith(above)]
 
-    async def _behind_named(self, files: Sequence[str], hits: Sequence[Hit]) -> list[Hit] | None:
+    async def _behind_named(
+        self, place: named.Place, files: Sequence[str], hits: Sequence[Hit]
+    ) -> list[Hit] | None:
         if not files:
             return None
-        return await named.opened(self._place, files, hits, self.limit, self.store)
+        return await named.opened(place, files, hits, self.limit, self.store)
 
-    async def _behind_alike(self, known: Sequence[str], hits: Sequence[Hit]) -> Findings | None:
+    async def _behind_alike(
+        self, place: named.Place, known: Sequence[str], hits: Sequence[Hit]
+    ) -> Findings | None:
         """Return what a mistyped path means; None if the query is no such path."""
-        file = await anyio.to_thread.run_sync(named.alike, self._place, known)
-        led = await self._behind_named([file], hits) if file else None
+        file = await anyio.to_thread.run_sync(named.alike, place, known)
+        led = await self._behind_named(place, [file], hits) if file else None
         if led is None:
             return None
-        said = f"No file is called {shown(self._place.path)}; the first result is {shown(file)}."
+        said = f"No file is called {shown(place.path)}; the first result is {shown(file)}."
         return Findings(led, remark=said)
 
     async def _behind_introduction(self, hits: Sequence[Hit]) -> list[Hit] | None:

@@ -9,15 +9,13 @@ from vector_index_mcp.codebase import wire
 from vector_index_mcp.errors import VectorIndexError, counted
 from vector_index_mcp.indexing.run import Run
 
-if TYPE_CHECKING:  # both import LanceDB, for which `tools` must not wait
+if TYPE_CHECKING:  # these import LanceDB, for which `tools` must not wait
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.indexing.service import LiveIndex
-    from vector_index_mcp.indexing.status import Status
+    from vector_index_mcp.indexing.status import Progress, Status
 
 PATIENCE_SECONDS = 45.0
 """How long to wait for the end. By default, clients give up on a call after 60 s."""
-_COMPLETE = "The index is complete and up to date."
-_GOES_ON = "Embedding goes on in the background."
 Report = Callable[[float, float, str], Awaitable[None]]
 """Reports progress, given (units done, units in all, a sentence)."""
 
@@ -64,27 +62,34 @@ async def _follow(report: Report, index: "LiveIndex", run: Run) -> None:
 
 
 def _result(now: "Status", run: Run, pending: int) -> wire.TriggerResult:
-    progress = now.progress
     if run.error:
         raise VectorIndexError(run.error)
-    if not run.finished.is_set():
-        message = "Indexing goes on in the background; get_status shows its progress."
-    elif progress.error:
-        message = f"The index is not up to date: {progress.error}."
-    elif pending:
-        paths = counted(pending, "path")
-        message = f"Files changed meanwhile and still have to be indexed: {paths}."
-    elif progress.lacks_vectors:
-        reason = progress.vectors_failure or progress.embedder_reason
-        limit = f"Not all of it can be found by meaning: {reason}." if reason else _GOES_ON
-        message = f"All text is indexed and can be found by words. {limit}"
-    else:
-        message = _COMPLETE
+    lack = _lack(now.progress, run, pending)
     return wire.TriggerResult(
-        message=message,
-        complete=message == _COMPLETE,
+        message=lack or "The index is complete and up to date.",
+        complete=not lack,
         run=wire.run_report(run),
         indexed_file_count=now.indexed,
         indexed_chunk_count=now.chunks,
         embedded_chunk_count=now.embedded,
     )
+
+
+def _lack(progress: "Progress", run: Run, pending: int) -> str:
+    """Say what the index still lacks; empty for nothing."""
+    if not run.finished.is_set():
+        return "Indexing goes on in the background; get_status shows its progress."
+    if progress.error:
+        return f"The index is not up to date: {progress.error}."
+    if pending:
+        paths = counted(pending, "path")
+        return f"Files changed meanwhile and still have to be indexed: {paths}."
+    if not progress.lacks_vectors:
+        return ""
+    reason = progress.vectors_failure or progress.embedder_reason
+    limit = (
+        f"Not all of it can be found by meaning: {reason}."
+        if reason
+        else "Embedding goes on in the background."
+    )
+    return f"All text is indexed and can be found by words. {limit}"

@@ -36,7 +36,8 @@ def confirmed(question: str, unasked: str) -> bool:
         if answer in {"y", "yes"}:
             return True
         if answer in {"", "n", "no"}:
-            write("", end="" if line else "\n")  # after Ctrl+D the cursor is still on the line
+            if not line:  # after Ctrl+D the cursor is still on the line
+                write("")
             return False
 
 

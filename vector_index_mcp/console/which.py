@@ -14,8 +14,6 @@ from vector_index_mcp.foreign import visible
 if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.settings import Settings
 
-_WILD = frozenset("*?[{")
-
 
 def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     """Return the folder of the project that a command is about; correct the paths in `parsed`.
@@ -47,21 +45,23 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
         path, colon, line = parsed.similar_to.strip().partition(":")
         parsed.similar_to = f"{_counted_from(meant, path)}{colon}{line}"
     if getattr(parsed, "glob", ""):
-        beginning, wild = _parted(parsed.glob)
-        counted = _counted_from(meant, beginning)
-        # What lies in the project by this path is relative to it already.
-        is_counted_so = not {".", ".."} & set(beginning.split("/"))
-        is_in_project = is_counted_so and os.path.lexists(meant / beginning)
-        if counted != beginning and not is_in_project:
-            parsed.glob = "/".join(filter(None, ("" if counted == "." else counted, wild)))
+        parsed.glob = _glob_from(meant, parsed.glob)
     return meant
 
 
-def _parted(glob: str) -> tuple[str, str]:
-    """Return the folders before the first part of a glob that has a wildcard, and the rest."""
+def _glob_from(project: Path, glob: str) -> str:
+    """Return a glob whose beginning, up to the first wildcard, is relative to the project."""
+    from vector_index_mcp.files.glob import first_wild  # and pathspec, which few commands need
+
     parts = glob.split("/")
-    wild = next((at for at, part in enumerate(parts) if _WILD & set(part)), len(parts))
-    return "/".join(parts[:wild]), "/".join(parts[wild:])
+    wild = first_wild(parts)
+    beginning = "/".join(parts[:wild])
+    # What lies in the project by this path is relative to it already.
+    is_in_project = not {".", ".."} & set(parts[:wild]) and os.path.lexists(project / beginning)
+    counted = _counted_from(project, beginning)
+    if is_in_project or counted == beginning:
+        return glob
+    return "/".join(filter(None, ("" if counted == "." else counted, *parts[wild:])))
 
 
 def _counted_from(project: Path, path: str) -> str:

@@ -66,12 +66,8 @@ def _is_left_alone(folder: Path, home: Path | None) -> bool:
     is_inside = home is not None and folder.is_relative_to(home)
     if not is_inside or not os.path.lexists(folder) or os.access(folder, os.W_OK | os.X_OK):
         return False
-    return is_of_another_user(folder) and not (os.access(folder, os.R_OK) and is_empty(folder))
-
-
-def is_empty(folder: Path) -> bool:
-    """Return whether a folder has no entries."""
-    return not any(folder.iterdir())
+    has_something = not os.access(folder, os.R_OK) or any(folder.iterdir())
+    return is_of_another_user(folder) and has_something
 
 
 def cache_folder(case: Case) -> Finding:

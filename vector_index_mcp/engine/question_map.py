@@ -22,8 +22,8 @@ FILE = Path(__file__).with_suffix(".npy.gz")
 
 
 def loaded(file: Path) -> Any:
-    """Return the array in a file of numpy's, which gzip may have packed."""
-    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as data:
+    """Return the array in a file of numpy's that gzip has packed."""
+    with gzip.open(file) as data:
         return np.load(data)
 
 

@@ -9,7 +9,7 @@ which characters are literal.
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -20,6 +20,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 # Inside [...], Rust reads these as set operations, and Python as characters.
 _SET_OPERATION = re.compile(r"\[[^\]]*(\[|&&|--|~~)")
 _WILD = re.compile(r"[*?\[{\\]")
+_WILDCARDS = frozenset("*?[{")
 _ESCAPED = re.compile(r"\\([\[\](){}*?!#, ])")
 _CLOSING_ESCAPED = re.compile(r"\\[\])}]")
 _CLASS_OF_ONE = re.compile(r"\[([\[\]{}*?])\]")  # how a shell glob writes a literal character
@@ -98,6 +99,11 @@ def folder_of(glob: str) -> str:
     wild = next((at for at, name in enumerate(names) if _WILD.search(name)), len(names) - 1)
     folder = "/".join(names[:wild])
     return folder if folder.isascii() and {".", "..", ""}.isdisjoint(names[:wild]) else ""
+
+
+def first_wild(names: Sequence[str]) -> int:
+    """Return the position of the first part of a path with a wildcard; their number if none has."""
+    return next((at for at, name in enumerate(names) if _WILDCARDS & set(name)), len(names))
 
 
 def _slashed(glob: str) -> str:

@@ -361,14 +361,6 @@ def is_led_through_link(root: Path, folder: Path) -> bool:
     return any(root.joinpath(*between[:n]).is_symlink() for n in range(1, len(between) + 1))
 
 
-def _is_reserved(name: str) -> bool:
-    return name in {MARK, LOCK} or is_table(name)
-
-
-def _is_folder(path: Path) -> bool:
-    return stat.S_ISDIR(path.lstat().st_mode)
-
-
 def why_left_alone(home: Path, folder: Path) -> str:
     """Say why an index cannot lie in a folder below a project, and what would help."""
     if is_led_through_link(home, folder):
@@ -378,6 +370,14 @@ def why_left_alone(home: Path, folder: Path) -> str:
     else:
         why = "was not written by this program for you on this machine"
     return f"{folder} {why}, so it is left alone; delete it to have the index there"
+
+
+def _is_reserved(name: str) -> bool:
+    return name in {MARK, LOCK} or is_table(name)
+
+
+def _is_folder(path: Path) -> bool:
+    return stat.S_ISDIR(path.lstat().st_mode)
 
 
 def _names_in(folder: Path) -> list[str]:

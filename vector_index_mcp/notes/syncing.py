@@ -206,7 +206,6 @@ class Syncing:
                 if not is_known and (only := self._only_other(address, branch)) is not None:
                     notes += self._writer.alone(partial(self._go_on_as, only)).result()
                     branch = only
-                    notes += self._fetch(address, branch)
             taken = self._writer.alone(partial(self._take_over, branch)).result()
             has_taken |= taken is not None
             notes += taken or ()
@@ -244,7 +243,9 @@ class Syncing:
         return self._note([f"the remote's {what}; its earlier commits are kept as {name}"])
 
     def _only_other(self, address: Address, branch: str) -> str | None:
-        """Return the remote's only branch, if it has notes and is not `branch`; else None.
+        """Fetch the remote's only branch, and return it, if it has notes and is not `branch`.
+
+        Otherwise return None.
 
         The two differ if the remote names a branch as its own that nobody has pushed to, which a
         clone then checks out, or if `git init` has made one of another name here.
