@@ -4,6 +4,7 @@ import json
 import sys
 
 import anyio
+import psutil
 import pytest
 from processes import (
     ANSWER_SECONDS,
@@ -25,7 +26,8 @@ pytestmark = [
 PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
 FLOOD = 2_000
-MORE_THAN_ANY_PIPE_HOLDS = 100_000  # a front end takes 6,000 a second once its service has ended
+MORE_THAN_ANY_PIPE_HOLDS = 100_000  # a front end could take 6,000 a second
+LOOKS = 6  # in a tenth of a second
 ENDLESS_BYTES = 100_000_000
 MOST_GROWTH_BYTES = 40_000_000
 """Of a service's memory by what one client does. The same without bounds: hundreds of millions."""
@@ -216,10 +218,11 @@ async def test_a_client_that_floods_does_not_keep_others_from_their_answers(serv
             tasks.cancel_scope.cancel()
 
 
-async def ask_and_ask(client: Wire) -> None:
-    """Ask until nobody reads it any more, or the session is ended."""
+async def ask_and_ask(client: Wire, asked: list[int]) -> None:
+    """Ask until nobody reads it any more, or the session is ended; `asked` gets the ids."""
     try:
         for i in range(MORE_THAN_ANY_PIPE_HOLDS):
+            asked.append(i)
             await client.send(call(i, "search_index", {"query": "config " + "x" * 500}))
     except anyio.BrokenResourceError:
         return
@@ -235,7 +238,7 @@ async def test_a_client_that_stops_reading_costs_little_and_hinders_nobody(place
         service = place.service()
         before = service.memory_info().rss
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ask_and_ask, deaf)
+            tasks.start_soon(ask_and_ask, deaf, [])
             for i in range(5):
                 write(place.project, {f"{i}.py": f"def value_{i}():\n    pass\n"})
                 found = await until_found(other, f"value_{i}")
@@ -268,14 +271,25 @@ sys.meta_path.insert(0, Hook)
 """
 
 
-async def test_a_client_that_stops_reading_is_given_up_in_the_end(place):
+@linux_only
+async def test_a_client_that_stops_reading_is_given_up_and_answered_once_it_reads_again(place):
     place.variables = with_import_hook(place.folder / "hook", LITTLE_PATIENCE, place.variables)
     async with place.relayed() as deaf:
         await deaf.initialize()
         await deaf.call("trigger_index")
         assert place.report()["clients"] == 1
+        asked: list[int] = []
+        bytes_taken: list[int] = []
+
+        def takes_no_more() -> bool:
+            bytes_taken.append(psutil.Process(deaf.process.pid).io_counters().read_chars)
+            return bytes_taken[-LOOKS:] == bytes_taken[-1:] * LOOKS
+
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ask_and_ask, deaf)
+            tasks.start_soon(ask_and_ask, deaf, asked)
             await eventually(lambda: place.report()["clients"] == 0)
             assert "takes no answers" in place.endpoint.log.read_text("utf-8")
+            await eventually(takes_no_more)
             tasks.cancel_scope.cancel()
+        answered = [(await deaf.hear())["id"] for _ in asked]
+        assert sorted(answered) == asked

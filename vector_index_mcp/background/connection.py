@@ -97,10 +97,12 @@ class Connection:
         raise BackgroundError(self.reason_of_end())
 
     def send(self, data: bytes) -> bool:
-        """Send bytes; False if the service has ended and cannot have read all of them."""
+        """Send bytes; False if the service cannot have read all of them, and is sent no more."""
         try:
             self._connection.sendall(data)
         except OSError:
+            with contextlib.suppress(OSError):  # half a message may be sent: nothing can follow it
+                self._connection.shutdown(socket.SHUT_WR)
             return False
         return True
 

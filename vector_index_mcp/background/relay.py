@@ -120,6 +120,7 @@ class _Session:
             for request in again:
                 request.repeat()
             self._waiting = {request.message.identity: request for request in again}
+            self._sending.notify_all()
             refused = [each for key, each in under_way.items() if key not in self._waiting]
         for request in refused:
             if request.message.method == messages.PING:  # which needs no service
@@ -171,8 +172,10 @@ class _Session:
         message = request.message
         with self._sending:
             self._handshake.note(message, request.line)
-            if self._service:
-                self._send(self._service, request)
+            if service := self._service:
+                self._send(service, request)
+                if not request.is_read:  # what waits would grow while the client reads nothing
+                    self._sending.wait_for(lambda: self._service is not service)
                 return
             if not message.identity:  # it is about something that has ended with the service
                 self._waiting.pop(message.cancels, None)
