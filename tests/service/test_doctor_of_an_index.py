@@ -140,8 +140,10 @@ def test_an_index_of_another_project_is_told(indexed, tmp_path):
 @contextmanager
 def sleeping(*arguments):
     """A process with these arguments that does nothing; ended at the end."""
-    command = [sys.executable, "-c", "input()", *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+    command = [sys.executable, "-c", "print(flush=True); input()", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()  # in the middle of its start, /proc shows no arguments
         yield process.pid
 
 
