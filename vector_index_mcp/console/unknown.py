@@ -1,13 +1,22 @@
-"""What is said of an option that a command does not have. Pure."""
+"""What is said of commands and options that there are not. Pure."""
 
 import argparse
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 _OPTION = re.compile(r"^  (?:-\w(?: \S+)?, )?(--[\w-]+)", re.MULTILINE)  # in a help
-_NEAR = 0.6  # difflib's own: an option is refused anyway, so a poor guess does no harm
+_NEAR = 0.6  # difflib's own: a word is refused anyway, so a poor guess does no harm
+
+
+def refuse_command(grammar: argparse.ArgumentParser, word: str, known: Iterable[str]) -> None:
+    """Exit with status 2 and the command that may be meant, unless `word` is one or an option."""
+    if word in known or not word or word.startswith("-"):
+        return
+    near = difflib.get_close_matches(word.lower(), known, 1, _NEAR)
+    hint = f"did you mean {near[0]}?" if near else "--help lists them all"
+    grammar.error(f"there is no command {word!a}; {hint}")
 
 
 def refuse(

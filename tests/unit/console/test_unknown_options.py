@@ -1,4 +1,4 @@
-"""An option that a command does not have is refused with the one that may be meant."""
+"""An option or a command that there is not is refused with the one that may be meant."""
 
 import pytest
 
@@ -35,6 +35,33 @@ def test_the_option_that_may_be_meant_is_named(parse, line, meant, capsys):
     assert ended.value.code == 2
     assert "unrecognized arguments: " in said
     assert said.endswith(f"; did you mean {meant}?\n")
+
+
+@pytest.mark.parametrize(
+    ("parse", "line", "said"),
+    [
+        (notes.parse, "lst", "there is no command 'lst'; did you mean list?"),
+        (notes.parse, "--home here Export", "there is no command 'Export'; did you mean export?"),
+        (notes.parse, "zzz", "there is no command 'zzz'; --help lists them all"),
+        (notes.parse, "--home here", "the following arguments are required: COMMAND"),
+        (datasets.parse, "serch x", "there is no command 'serch'; did you mean search?"),
+        (datasets.parse, "dataset lst", "there is no command 'lst'; did you mean list?"),
+    ],
+)
+def test_the_command_of_a_set_that_may_be_meant_is_named(parse, line, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse(line.split())
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f": error: {said}\n")
+
+
+@pytest.mark.parametrize("home", ["--home here", "--home=here"])
+def test_the_folder_of_notes_may_stand_before_the_command(home):
+    line = notes.parse([*home.split(), "show", "shop", "--at", "noon", "--", "--home"])
+    assert (line.command, line.home, line.words) == ("show", "here", ["shop", "--home"])
+    assert line == notes.parse(["show", "shop", "--at", "noon", *home.split(), "--", "--home"])
+    assert notes.is_relay([*home.split(), "serve"])
+    assert not notes.is_relay([*home.split(), "serve", "--help"])
 
 
 @pytest.mark.parametrize("line", ["search cookie --zzz", "status x y", "index -q"])

@@ -72,6 +72,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="the project's folder, the collection's name, or the name of the notes' project",
     )
     _add_about(export)
+    unknown.refuse_command(parser, next(iter(arguments), ""), grammars)
     line, extra = parser.parse_known_args(arguments)
     grammar = grammars[line.command]
     unknown.refuse(grammar, extra)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from vector_index_mcp.console import unknown
 
 SERVE, LOGS, UI = "serve", "logs", "ui"
+_HOME = "--home"
 _DESCRIPTION = """\
 What agents write down about projects: instructions, knowledge and to-do lists, kept in git.
 
@@ -38,15 +39,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         The options, with `command`, the name of the command, and `words`, its other arguments.
     """
     parser, commands = _parser()
-    name = arguments[0] if arguments else ""
+    name, rest = _parted(arguments)
+    unknown.refuse_command(parser, name, commands)
     if name not in commands:
-        return parser.parse_args(arguments)  # this prints the help or an error, and exits
-    end = arguments.index(_ALL) if _ALL in arguments else len(arguments)
+        return parser.parse_args([name] if name else [])  # prints the help or an error, and exits
+    end = rest.index(_ALL) if _ALL in rest else len(rest)
     # Options may stand between words, which a subcommand of argparse does not allow.
-    line, extra = commands[name].parse_known_intermixed_args(list(arguments[1:end]))
+    line, extra = commands[name].parse_known_intermixed_args(rest[:end])
     unknown.refuse(commands[name], extra)
     line.command = name
-    line.words = [*line.words, *arguments[end + 1 :]]
+    line.words = [*line.words, *rest[end + 1 :]]
     if not line.least <= len(line.words) <= line.most:
         commands[name].error(f"it takes {line.takes or 'nothing'}")
     return line
@@ -54,7 +56,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def is_relay(arguments: Sequence[str]) -> bool:
     """Whether standard input and output belong to an MCP client."""
-    return list(arguments[:1]) == [SERVE] and not {"-h", "--help"} & set(arguments)
+    name, rest = _parted(arguments)
+    return name == SERVE and not {"-h", "--help"} & set(rest)
+
+
+def _parted(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The command and its arguments; --home may stand before it."""
+    end = 0
+    while end < len(arguments) and arguments[end].partition("=")[0] == _HOME:
+        end += 1 if "=" in arguments[end] else 2
+    return next(iter(arguments[end:]), ""), [*arguments[:end], *arguments[end + 1 :]]
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
@@ -82,7 +93,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         command.set_defaults(takes=takes, least=least, most=most)
         command.add_argument("words", nargs="*", metavar=takes, help=argparse.SUPPRESS)
         command.add_argument(
-            "--home", metavar="DIR", default="", help="the folder of the notes (~/.knowledge-mcp)"
+            _HOME, metavar="DIR", default="", help="the folder of the notes (~/.knowledge-mcp)"
         )
         return command
 
