@@ -173,4 +173,6 @@ CORPORA = (
     Corpus("viper", "debian", "golang-github-spf13-viper", "1.10.1-1"),
     Corpus("websockets", "pypi", "websockets", "17.4"),
     Corpus("xmonad", "debian", "xmonad", "0.17.1-1"),
+    Corpus("okhttp", "debian", "libokhttp-java", "3.13.1-3", ("okhttp/src/main",)),
+    Corpus("marshmallow", "pypi", "marshmallow", "4.4.0"),
 )
