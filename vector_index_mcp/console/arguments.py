@@ -1,7 +1,6 @@
 """The grammar of the command line: its commands, and the arguments of each."""
 
 import argparse
-import difflib
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -112,8 +111,8 @@ def _misspelt(arguments: Sequence[str], commands: Mapping[str, Run], *, may_be_p
     word = arguments[0] if arguments else ""
     if word in commands or word.startswith("-") or (may_be_path and os.path.exists(word)):
         return ""
-    if near := difflib.get_close_matches(word.lower(), commands, 1, _NEAR):
-        return f"there is no command {word!a}; did you mean {near[0]}?"
+    if meant := unknown.mistyped(word, commands, _NEAR):
+        return meant
     return "" if may_be_path else f"there is no command {word!a}; `help` lists them all"
 
 

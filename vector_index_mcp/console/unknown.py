@@ -10,13 +10,23 @@ _OPTION = re.compile(r"^  (?:-\w(?: \S+)?, )?(--[\w-]+)", re.MULTILINE)  # in a 
 _NEAR = 0.6  # difflib's own: a word is refused anyway, so a poor guess does no harm
 
 
+def mistyped(word: str, commands: Iterable[str], nearness: float = _NEAR) -> str:
+    """An error message with the command that `word` may be meant for; empty if none is like it.
+
+    Args:
+        word: It stands in the place of a command, and is none.
+        commands: Those that there are.
+        nearness: How like it one has to be, from 0 to 1, as difflib measures it.
+    """
+    near = difflib.get_close_matches(word.lower(), commands, 1, nearness)
+    return f"there is no command {word!a}; did you mean {near[0]}?" if near else ""
+
+
 def refuse_command(grammar: argparse.ArgumentParser, word: str, known: Iterable[str]) -> None:
     """Exit with status 2 and the command that may be meant, unless `word` is one or an option."""
     if word in known or not word or word.startswith("-"):
         return
-    near = difflib.get_close_matches(word.lower(), known, 1, _NEAR)
-    hint = f"did you mean {near[0]}?" if near else "--help lists them all"
-    grammar.error(f"there is no command {word!a}; {hint}")
+    grammar.error(mistyped(word, known) or f"there is no command {word!a}; --help lists them all")
 
 
 def refuse(
