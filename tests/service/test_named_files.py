@@ -46,7 +46,6 @@ async def client(tmp_path_factory):
         ("./lib/dsl.py:100", "lib/dsl.py", 100),
         ("lib/dsl.py:100:7", "lib/dsl.py", 100),
         ("dsl.py#L60-L70", "lib/dsl.py", 60),
-        ("lib/dsl.py:99999999999", "lib/dsl.py", 141),
         ("C:\\project\\lib\\dsl.py:100", "lib/dsl.py", 100),
         ("file:///home/me/project/lib/dsl.py#L30", "lib/dsl.py", 30),
         ("file:///home/me/project/with%20space/my%20file.py", "with space/my file.py", 1),
@@ -98,6 +97,72 @@ async def test_what_is_spelled_like_no_path_is_searched_as_ever(client, query):
 async def test_only_a_folder_of_the_project_is_one(client, query):
     answer = await call(client, "search_index", query=query)
     assert all(hit["score"] < 0.9 for hit in answer["results"])
+
+
+async def test_a_line_behind_the_end_of_a_file_shows_its_end_and_says_so(client):
+    answer = await call(client, "search_index", query="lib/dsl.py:99999999999")
+    assert answer["results"][0]["end_line"] == 141
+    assert answer["note"] == "The text of 'lib/dsl.py' ends at line 141."
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "detail"),
+    [
+        ('  File "/srv/project/lib/dsl.py", line 100, in dsl_3', ("lib/dsl.py", 100), "full"),
+        ("lib/dsl.py:100:7: error: no such name", ("lib/dsl.py", 100), "full"),
+        ("at a.same.one(same.py:2)", ("a/same.py", 2), "snippets"),
+        ("zebra in /srv/project/lib/dsl.py on line 40", ("lib/dsl.py", 40), "snippets"),
+    ],
+)
+async def test_the_place_that_a_message_cites_is_first(client, query, place, detail):
+    answer = await call(client, "search_index", query=query, detail=detail)
+    first = answer["results"][0]
+    file, line = place
+    assert first["file_path"] == file
+    assert first["start_line"] <= line <= first["end_line"]
+    assert answer["note"] is None
+
+
+async def test_each_place_of_a_trace_is_shown_and_the_innermost_call_is_first(client):
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/srv/project/a/same.py", line 2, in one\n'
+        '  File "/usr/lib/python3.11/zebra.py", line 2, in f\n'
+        '  File "/srv/project/lib/dsl.py", line 100, in dsl_3\n'
+        "ZebraError: no"
+    )
+    first, second, *_ = (await call(client, "search_index", query=trace))["results"]
+    assert (first["file_path"], second["file_path"]) == ("lib/dsl.py", "a/same.py")
+    assert first["start_line"] <= 100 <= first["end_line"]
+
+
+async def test_an_absolute_path_of_the_project_is_one_of_it(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, FILES | {"top.py": "x = 1\ny = 2\n"})
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        for query, file in ((f"{root}/top.py:2", "top.py"), (f"{root}/docs/", "docs/README.md")):
+            answer = await call(client, "search_index", query=query)
+            assert answer["results"][0]["file_path"] == file
+            assert answer["note"] is None
+
+
+async def test_a_file_that_exists_and_is_ignored_is_not_called_missing(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    inside = {"node_modules/left/index.js": "x = 1;\n", "lib/index.js": "y = 1;\n"}
+    write(root, inside)
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        for query, note in (
+            ("node_modules/left/index.js", "'node_modules/left/index.js' is not indexed: it is "),
+            (f"{root}/node_modules/left/index.js:1", "'node_modules/left/index.js' is not indexed"),
+            ("node_modules/left", "No file in 'node_modules/left' is indexed: it is empty, or "),
+        ):
+            answer = await call(client, "search_index", query=query)
+            assert answer["note"].startswith(note)
+            assert "No searched" not in answer["note"]
 
 
 async def test_the_path_of_a_folder_finds_its_files(tmp_path):

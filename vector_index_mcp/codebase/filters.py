@@ -60,7 +60,7 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
     if filters.file:
         record = ledger.get(filters.file)
         if record is None:
-            return f"{filters.file!r} is not indexed: it is ignored, or no regular file."
+            return _unindexed(filters.file)
         if record.state != INDEXED:
             return f"{filters.file!r} is not indexed: {record.reason}."
     if await store.contents.holds(filters):
@@ -79,6 +79,27 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
     if path.strip().startswith("!"):
         hint = ' A path cannot exclude; name what to search, or limit it by kind, as in "code".'
     return f"No indexed file matches path={shown(path)}.{hint}"
+
+
+def why_unsearched(path: str, root: Path, ledger: Ledger) -> str:
+    """Why a file or folder that exists at `path` is not searched, as a sentence; empty if it is.
+
+    Empty as well if nothing exists there.
+    """
+    for key in filter(None, keys_meant(path, str(root))):
+        mode = _mode(root, key)
+        if mode is None:
+            continue
+        if not stat.S_ISDIR(mode):
+            return "" if ledger.get(key) is not None else _unindexed(key)
+        known = ledger.keys()
+        is_searched = any(other.startswith(f"{key}/") for other in known)
+        return "" if is_searched else f"No file in {key!r} is indexed: it is empty, or ignored."
+    return ""
+
+
+def _unindexed(key: str) -> str:
+    return f"{key!r} is not indexed: it is ignored, or no regular file."
 
 
 def _link_on(path: str, root: Path) -> str:

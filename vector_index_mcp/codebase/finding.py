@@ -8,7 +8,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from vector_index_mcp.codebase import absent, named, respelling
-from vector_index_mcp.codebase.filters import files_of, why_nothing
+from vector_index_mcp.codebase.cited import cited, spots_of
+from vector_index_mcp.codebase.filters import files_of, why_nothing, why_unsearched
 from vector_index_mcp.codebase.introduction import asks_for_whole, introduced
 from vector_index_mcp.codebase.wanted import Sample, Wanted
 from vector_index_mcp.engine.query import Query
@@ -98,16 +99,13 @@ class _Search:
     async def matching(self) -> Findings:
         """Find the chunks that match the query, behind a place or an introduction that it means."""
         hits = await self._hits(self.wanted.query)
-        place = named.place_of(self.wanted.query.text)
-        known = self._nameable_files(place)
-        files = named.files_at(place, known)
-        led = await self._behind_named(place, files or named.files_in(place, known), hits)
-        led = led or await self._behind_introduction(hits)
-        if led:
-            return Findings(led)
-        if known and not files and (found := await self._behind_alike(place, known, hits)):
+        found = await self._named(hits)
+        if not found.hits and (led := await self._behind_introduction(hits)):
+            found.hits = led
+        if found.hits or found.remark:
+            found.hits = found.hits or hits
             return found
-        found = Findings(hits, await self._why_none(hits), without_text=tuple(files))
+        found.hits, found.why_none = hits, await self._why_none(hits)
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
             found.absent, found.missing = await absent.absent(
@@ -123,31 +121,60 @@ class _Search:
     async def _hits(self, query: Query) -> list[Hit]:
         return await search(self.store, query, self.question.embed, self.limit, self.filters)
 
-    def _nameable_files(self, place: named.Place) -> list[str]:
-        """Return the files that the query may name; none if it is no path, or a filter chooses."""
-        if replace(self.filters, folder="") != NO_FILTERS or not named.may_be_path(place):
-            return []
+    async def _named(self, hits: Sequence[Hit]) -> Findings:
+        """Return `hits` behind the places that the query names, or what there is to say of them.
+
+        Nothing if it names none, or if a filter chooses the files.
+        """
+        text = self.wanted.query.text
+        place = named.place_of(text).below(self.root)
+        messages = cited(text)
+        is_free = replace(self.filters, folder="") == NO_FILTERS
+        if not is_free or not (messages or named.may_be_path(place)):
+            return Findings()
+        known = self._keys_below()
+        files = named.files_at(place, known, self.root.name)
+        if led := await self._behind(place, files or named.files_in(place, known), hits):
+            return led
+        if files:
+            return Findings(without_text=tuple(files))
+        spots = await anyio.to_thread.run_sync(spots_of, messages, known, self.root.name)
+        if at_spots := await named.opened(spots, hits, self.limit, self.store):
+            return Findings(at_spots)
+        unsearched = partial(why_unsearched, place.path, self.root, self.question.ledger)
+        if remark := await anyio.to_thread.run_sync(unsearched):
+            return Findings(remark=remark)
+        return await self._behind_alike(place, known, hits)
+
+    def _keys_below(self) -> list[str]:
         above = f"{self.filters.folder}/" if self.filters.folder else ""
         known = self.question.ledger.keys()
         return [key for key in known if key.startswith(above)]
 
-    async def _behind_named(
+    async def _behind(
         self, place: named.Place, files: Sequence[str], hits: Sequence[Hit]
-    ) -> list[Hit] | None:
-        if not files:
+    ) -> Findings | None:
+        """Return `hits` behind the place in each of these files; None if they have no text."""
+        spots = [named.Spot(file, place.line) for file in files]
+        led = await named.opened(spots, hits, self.limit, self.store)
+        if not led:
             return None
-        return await named.opened(place, files, hits, self.limit, self.store)
+        first = led[0].chunk
+        is_past = place.line > first.end_line
+        past = f"The text of {shown(first.key)} ends at line {first.end_line}." if is_past else ""
+        return Findings(led, remark=past)
 
     async def _behind_alike(
         self, place: named.Place, known: Sequence[str], hits: Sequence[Hit]
-    ) -> Findings | None:
-        """Return what a mistyped path means; None if the query is no such path."""
+    ) -> Findings:
+        """Return `hits` behind what a mistyped path means; nothing if the query is no such path."""
         file = await anyio.to_thread.run_sync(named.alike, place, known)
-        led = await self._behind_named(place, [file], hits) if file else None
+        led = await self._behind(place, [file], hits) if file else None
         if led is None:
-            return None
+            return Findings()
         said = f"No file is called {shown(place.path)}; the first result is {shown(file)}."
-        return Findings(led, remark=said)
+        led.remark = f"{said} {led.remark}".strip()
+        return led
 
     async def _behind_introduction(self, hits: Sequence[Hit]) -> list[Hit] | None:
         may_be = self.filters in (NO_FILTERS, Filters(kind="docs"))

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -38,9 +38,31 @@ class Place(NamedTuple):
     line: int
     """The line; 0 if none was typed."""
 
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
     def is_in(self, key: str) -> bool:
-        """Whether this may be the path of the file `key`, from any folder above it on."""
+        """Whether this may be the path of the file `key`, from any folder below the project on."""
         return f"/{composed(key)}".endswith(f"/{self.path}")
+
+    def may_be(self, key: str) -> bool:
+        """Whether this may be the path of the file `key`, from any folder above or below on."""
+        return self.is_in(key) or f"/{self.path}".endswith(f"/{composed(key)}")
+
+    def below(self, root: Path) -> "Place":
+        """Return this place with a path from `root` on, if it lies in there."""
+        inside = self.path.removeprefix(f"{_rootless(root.as_posix())}/")
+        return self._replace(path=inside)
+
+
+class Spot(NamedTuple):
+    """A line of a file of the project."""
+
+    key: str
+    line: int
+    """The line; 0 for the whole file."""
 
 
 def place_of(text: str) -> Place:
@@ -50,17 +72,18 @@ def place_of(text: str) -> Place:
     word = text.strip().strip(_QUOTES)
     lines = _LINES.search(word)
     path = word[: lines.start()] if lines else word
+    return place_at(path, int(lines[1] or lines[2]) if lines else 0)
+
+
+def place_at(path: str, line: int) -> Place:
+    """Return the place of a line, 0 for none, and a path or an address of a file."""
     path = unquote(path.removeprefix(_FILE)) if path.startswith(_FILE) else path
-    path = path.replace("\\", "/")
+    return Place(_rootless(path.replace("\\", "/")), line)
+
+
+def _rootless(path: str) -> str:
     begin = _BEGINNING.match(path)
-    path = composed(path[begin.end() :] if begin else path)
-    return Place(path, int(lines[1] or lines[2]) if lines else 0)
-
-
-def line_in(place: Place, key: str, first: int, last: int) -> int | None:
-    """Return which of the lines `first` to `last` of a file is the place's, from 0; or None."""
-    is_here = first <= place.line <= last and place.is_in(key)
-    return place.line - first if is_here else None
+    return composed(path[begin.end() :] if begin else path)
 
 
 def may_be_path(place: Place) -> bool:
@@ -72,10 +95,10 @@ def may_be_path(place: Place) -> bool:
     return bool(place.path) and ("/" in place.path or "." in place.path or place.line > 0)
 
 
-def files_at(place: Place, keys: Iterable[str]) -> list[str]:
+def files_at(place: Place, keys: Iterable[str], project: str) -> list[str]:
     """Return the keys of the files that a place may mean, the best first; [] for no path.
 
-    The path may begin below the project's folder, or above it.
+    The path may begin below the project's folder, whose name is `project`, or above it.
     """
     if place.path.endswith("/") or not may_be_path(place):
         return []
@@ -84,8 +107,17 @@ def files_at(place: Place, keys: Iterable[str]) -> list[str]:
         return whole
     if inside := [key for key in known if place.is_in(key)]:
         return sorted(inside, key=lambda key: (key.count("/"), key))
-    around = [k for k in known if "/" in k and f"/{place.path}".endswith(f"/{composed(k)}")]
+    around = [key for key in known if _ends_with(place, key, project)]
     return [max(around, key=len)] if around else []
+
+
+def _ends_with(place: Place, key: str, project: str) -> bool:
+    """Whether the place's path ends with that of the file.
+
+    A name alone is too little: each project has a `setup.py` or a `package.json`.
+    """
+    from_project = key if "/" in key else f"{project}/{key}"
+    return f"/{place.path}".endswith(f"/{composed(from_project)}")
 
 
 def files_in(place: Place, keys: Iterable[str]) -> list[str]:
@@ -120,11 +152,11 @@ def alike(place: Place, keys: Iterable[str]) -> str:
 
 
 async def opened(
-    place: Place, keys: Sequence[str], hits: Sequence[Hit], limit: int, store: "Store"
+    spots: Sequence[Spot], hits: Sequence[Hit], limit: int, store: "Store"
 ) -> list[Hit] | None:
-    """Return `hits` behind the chunks at a place of the files `keys`.
+    """Return `hits` behind the chunks at the first of `spots`.
 
-    The chunk at the place is that of its line, or the first. Files that end before the line are
+    The chunk at a spot is that of its line, or the file's first. Files that end before the line are
     left out, unless all do, and so are those without text.
 
     Returns:
@@ -133,19 +165,21 @@ async def opened(
     Raises:
         StoreError: If the index cannot be read.
     """
-    found = await store.rows(keys)
-    files = [sorted((c for c, _ in found[key]), key=_index_of) for key in keys if found.get(key)]
-    if not files:
-        return None
-    files = [chunks for chunks in files if place.line <= chunks[-1].end_line] or files
-    files = files[:_MOST_FILES]
+    found = await store.rows(list({spot.key for spot in spots}))
+    chunks = {key: sorted((c for c, _ in rows), key=_index_of) for key, rows in found.items()}
+    at = [(chunks[spot.key], spot.line) for spot in spots if chunks.get(spot.key)]
+    at = [(text, line) for text, line in at if line <= text[-1].end_line] or at
+    leading = {(first := _at(text, line)).document_id: (first, text) for text, line in at}
     shown = list(hits)
-    for chunks in reversed(files):
-        first = next((chunk for chunk in chunks if place.line <= chunk.end_line), chunks[-1])
-        behind = [chunk for chunk in chunks if chunk.chunk_index > first.chunk_index]
-        logit = _logit(_LIKELY / len(files))
-        shown = led(first, behind, shown, limit, name=_NAME, logit=logit)
-    return shown
+    for first, text in reversed([*leading.values()][:_MOST_FILES]):
+        others = [chunk for chunk in text if chunk.chunk_index > first.chunk_index]
+        logit = _logit(_LIKELY / min(len(leading), _MOST_FILES))
+        shown = led(first, others, shown, limit, name=_NAME, logit=logit)
+    return shown if leading else None
+
+
+def _at(chunks: Sequence[StoredChunk], line: int) -> StoredChunk:
+    return next((chunk for chunk in chunks if line <= chunk.end_line), chunks[-1])
 
 
 def _index_of(chunk: StoredChunk) -> int:

@@ -6,16 +6,18 @@
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.codebase import budget
+from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
-from vector_index_mcp.codebase.named import line_in, place_of
+from vector_index_mcp.codebase.named import Place
 from vector_index_mcp.errors import counted
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.processes import memory
@@ -185,9 +187,16 @@ def search_result(
         detail: How much of each hit is shown.
         explain: Whether to explain the rank of each hit.
     """
-    shown_ids = {hit.chunk.document_id for hit in answer.hits}
+    made = partial(
+        _hit,
+        answer=answer,
+        detail=detail,
+        shown_ids={hit.chunk.document_id for hit in answer.hits},
+        places=places_in(answer.searched.text),
+        explain=explain,
+    )
     result = SearchResult(
-        results=[_hit(hit, answer, detail, shown_ids, explain=explain) for hit in answer.hits],
+        results=[made(hit) for hit in answer.hits],
         mode=answer.mode,
         absent=list(answer.absent),
         missing=list(answer.missing),
@@ -246,14 +255,20 @@ def _place(chunk: "StoredChunk") -> str:
 
 
 def _hit(
-    hit: "Hit", answer: "Answer", detail: Detail, shown_ids: Collection[str], *, explain: bool
+    hit: "Hit",
+    *,
+    answer: "Answer",
+    detail: Detail,
+    shown_ids: Collection[str],
+    places: Sequence[Place],
+    explain: bool,
 ) -> SearchHit:
     chunk = hit.chunk
     start, end, text = chunk.start_line, chunk.end_line, chunk.text
     if detail == "locations":
         text = ""
     elif detail == "snippets":
-        at = line_in(place_of(answer.searched.text), chunk.key, start, end)
+        at = line_meant(places, chunk.key, start, end)
         first, text = best_lines(text, answer.searched, chunk.symbols, at)
         start += first
         end = start + text.rstrip("\n").count("\n")

@@ -11,9 +11,9 @@ from pathlib import PurePath
 from typing import TypeAlias
 
 from vector_index_mcp.codebase import colours
+from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_line
-from vector_index_mcp.codebase.named import line_in, place_of
 from vector_index_mcp.codebase.text import miss, nothing_found
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import counted
@@ -120,10 +120,15 @@ def notes(result: SearchResult) -> list[str]:
 
 def _grep_line(hit: SearchHit, query: Query, folder: str) -> str:
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    best = line_in(place_of(query.text), hit.file_path, hit.start_line, hit.end_line)
-    if best is None:
-        best = best_line(lines, query, hit.symbols)
+    best = _best(lines, hit, query)
     return f"{_place(hit, folder)}:{hit.start_line + best}:{lines[best].rstrip()}"
+
+
+def _best(lines: Sequence[str], hit: SearchHit, query: Query) -> int:
+    """Return the index of the line that matters most: the one that is asked for by its number."""
+    places = places_in(query.text)
+    named = line_meant(places, hit.file_path, hit.start_line, hit.start_line + len(lines) - 1)
+    return best_line(lines, query, hit.symbols) if named is None else named
 
 
 def _shares(hits: Sequence[SearchHit], rows: int | None) -> Sequence[int | None]:
@@ -145,7 +150,7 @@ def _window(lines: list[str], hit: SearchHit, query: Query, most: int) -> list[s
     if len(lines) <= most:
         return lines
     text = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    first = min(best_line(text, query, hit.symbols) - most // 3, len(lines) - most)
+    first = min(_best(text, hit, query) - most // 3, len(lines) - most)
     first = max(0, first)
     return lines[first : first + most]
 
