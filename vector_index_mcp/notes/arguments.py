@@ -236,7 +236,8 @@ TOOLS: Mapping[str, Object] = {
             "title": Field(Text(1, 200), "Human-readable document title"),
             "introduction": Field(Text(1, 2000), "What the document is about"),
             "keywords": Field(
-                ListOf(_KEYWORD, 1, _MOST_KEYWORDS), "Words that help to find the document"
+                ListOf(_KEYWORD, 1, _MOST_KEYWORDS),
+                "Words that help to find the document, in the modes meaning and both",
             ),
             "chapters": Field(
                 ListOf(_CHAPTER, 0, _MOST_CHAPTERS, "Too many chapters (max 50)"),

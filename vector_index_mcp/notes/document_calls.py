@@ -225,7 +225,8 @@ def search(store: Store, given: Given) -> Answer:
     check_query(given["query"])
     if not projects:
         return nothing_searched(store, given)
-    results = matching.search(documents(), given["query"])
+    searched = documents()
+    results = matching.search(searched, given["query"])
     shown = results[:_MOST_RESULTS]
     quoted = max(1, _MOST_SHOWN_CHAPTERS // max(1, len(shown)))
     answer: Answer = {
@@ -234,6 +235,8 @@ def search(store: Store, given: Given) -> Answer:
         "results": [_result(found, quoted, with_project=given["all_projects"]) for found in shown],
     }
     notes = []
+    if not results and (titled := matching.titled(searched, given["query"])):
+        notes.append(f"{titled[0]} has it in its title or keywords, which mode both searches, too")
     if len(results) > len(shown):
         notes.append(f"Only the best {_MOST_RESULTS} documents are shown; rarer words find fewer")
     if any(len(found.matches) > quoted for found in shown):

@@ -85,6 +85,16 @@ def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
     return [each.found for each in seen]
 
 
+def titled(documents: Iterable[tuple[str, Read]], query: str) -> list[str]:
+    """Return the documents whose title or keywords contain any of the query's words."""
+    words = words_of(query)
+    return [
+        read.document.name
+        for _, read in documents
+        if _present(f"{read.metadata.title}\n{' '.join(read.metadata.keywords)}", words)
+    ]
+
+
 def best(matches: Sequence[Match], most: int) -> list[Match]:
     """Return up to `most` matches: those with the most words, in the order of the text."""
     if len(matches) <= most:
