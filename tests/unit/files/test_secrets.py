@@ -145,3 +145,16 @@ def test_nothing_moves(text: str) -> None:
 def test_a_file_that_is_a_key_is_known_by_its_beginning(kind: str) -> None:
     assert is_key(f"\n-----BEGIN {kind}-----\n{KEY_BODY}")
     assert not is_key(f"see -----BEGIN {kind}-----")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password: Tr0ub4" + "dor&3", "password: ***********"),
+        ("password: Tr0ub4" + "dor&3x&9y", "password: ***************"),
+        ("/?password=Tr0ub4" + "dor9&page=3", "/?password=**********&page=3"),
+        ("<b>password: Tr0ub4" + "dor9&lt;", "<b>password: **********&lt;"),
+    ],
+)
+def test_a_password_is_masked_behind_an_ampersand_too(text: str, shown: str) -> None:
+    assert masked(text) == (shown, 1)

@@ -56,6 +56,8 @@ _SPACE = re.compile(r"[\"']?[ \t]{1,20}(?:[57] |(?=[^\s=:]))(?:\\\r?\n\s{0,40})?
 # The value itself.
 _OPENING = re.compile(r"(?:[NLbru@]{1,2}(?=[\"']))?(\\{0,3}[\"'`]|&quot;)")
 _BARE = re.compile(r"[^\s\"'`<>,;&(){}\[\]\\]{1,400}")
+# What goes on behind a `&`, which begins neither an entity nor the next field of a URL.
+_MORE = re.compile(r"(?:&(?![\w.-]{1,40}[=;])[^\s\"'`<>,;&=(){}\[\]\\]{1,100}){1,8}")
 _IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
 _LONGEST_VALUE = 2_000
 _LONGEST_SHORT_NAME = 4
@@ -86,7 +88,7 @@ def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
             continue
         for value in _values(text, end):
             if (value.is_likely or not is_short) and _is_secret(text, value, is_password):
-                yield value.start, value.end
+                yield value.start, _whole_end(text, value)
                 break
 
 
@@ -126,6 +128,11 @@ def _value(text: str, position: int) -> _Value | None:
     if end < 0 or text.find("\n", start, end) >= 0:
         return None
     return _Value(start, end, is_literal=True)
+
+
+def _whole_end(text: str, value: _Value) -> int:
+    more = None if value.is_literal else _MORE.match(text, value.end)
+    return more.end() if more else value.end
 
 
 def _is_secret(text: str, value: _Value, is_password_name: bool) -> bool:
