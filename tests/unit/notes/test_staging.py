@@ -270,9 +270,25 @@ def test_it_is_up_to_date_when_it_has_stopped(writer, store):
     staging.start()
     wrote(writer, {C: "new"})
     staging.look()
-    assert staging.is_busy
     staging.stop()
     assert not staging.is_busy
+    assert status(store) == []
+
+
+async def test_a_commit_is_staged_at_once_and_those_behind_it_together(writer, store, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.notes.store.staging._BURST_SECONDS", PATIENCE_SECONDS)
+    staging = Staging(writer.disk, writer.repository)
+    staging.start()
+    try:
+        wrote(writer, {C: "new"})
+        staging.look()
+        await eventually(lambda: not staging.is_busy)
+        assert status(store) == []
+        wrote(writer, {C: "newer"})
+        staging.look()
+        assert staging.is_busy
+    finally:
+        staging.stop()
     assert status(store) == []
 
 

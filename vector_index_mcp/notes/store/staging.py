@@ -35,7 +35,8 @@ _COPY = "index.part"
 _PUBLISHING = "publishing"
 _NOTED, _PART = "staged", "staged.part"
 _OTHERS_SECONDS = 10.0
-_BURST_SECONDS = 0.5  # commits within this time are handled in one update
+# The first commit of a burst is handled at once: until then, a person's `git commit` would undo it.
+_BURST_SECONDS = 0.5  # the least time between two updates
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0  # after an attempt that failed
 
 
@@ -48,13 +49,14 @@ class Staging:
         self._wanted = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._updating = False
         self._known = ""
         """The commit that the index corresponds to."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether an update is due."""
-        return self._wanted.is_set()
+        """Whether an update is due or under way."""
+        return self._wanted.is_set() or self._updating
 
     def start(self) -> None:
         """Start the thread."""
@@ -76,8 +78,9 @@ class Staging:
         pause = _FIRST_PAUSE_SECONDS
         while True:
             self._wanted.wait()
-            is_last = self._stopping.wait(_BURST_SECONDS)
-            self._wanted.clear()
+            self._updating = True
+            self._wanted.clear()  # before the next line, or a call of `stop` might be lost
+            is_last = self._stopping.is_set()
             try:
                 self.refresh()
             except Exception as error:  # noqa: BLE001 - the thread goes on, and tries again
@@ -88,8 +91,10 @@ class Staging:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
             else:
                 pause = _FIRST_PAUSE_SECONDS
+            self._updating = False
             if is_last:  # else a commit may have come while this one was handled
                 return
+            self._stopping.wait(_BURST_SECONDS)
 
     def refresh(self) -> None:
         """Bring the index up to date.
