@@ -432,7 +432,10 @@ def test_status_lists_what_is_not_indexed_and_why(place):
         (place.project / name).unlink()
     place.run("index", "project")
     ran = place.run("status", "project", "--skipped")
-    said = "no file is skipped; what git ignores is not counted\n"
+    said = (
+        "no file is skipped; ignored files are not counted: what git ignores, and what is never "
+        "worth a search, such as node_modules and lock files\n"
+    )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", said)
 
 

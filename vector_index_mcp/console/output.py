@@ -20,6 +20,10 @@ _EMBEDS = "a running service embeds what is left, and so does `index`"
 _NOTHING = (
     "nothing can be found: no file here has text to index; files that git ignores are left out"
 )
+_UNCOUNTED = (
+    "ignored files are not counted: what git ignores, and what is never worth a search, such as "
+    "node_modules and lock files"
+)
 _NOT_FOLLOWED = (
     "no service keeps it up to date now; an MCP client that connects starts one, as does "
     "`serve PATH`"
@@ -119,7 +123,7 @@ def of_skipped(records: Sequence[FileRecord]) -> int:
     for record in sorted(records, key=lambda record: record.key):
         write(f"{visible(record.key)}: {visible(record.reason)}")
     if not records:
-        write("no file is skipped; what git ignores is not counted", sys.stderr)
+        write(f"no file is skipped; {_UNCOUNTED}", sys.stderr)
     return 0
 
 
