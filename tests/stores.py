@@ -3,7 +3,9 @@
 import json
 import os
 import subprocess
+import time
 from contextlib import contextmanager
+from functools import partial
 
 from serving import serving as serving_of_any_set
 from serving import spoken_to as spoken_to_any_set
@@ -23,6 +25,7 @@ ANN = "Ann <ann@example.org>"
 """Who git says is at this machine, once `settings_of_ann` are its settings."""
 OWN = ".git/vector-index-mcp"
 """Where the program keeps what belongs to no history."""
+_LOCKED = "index.lock': File exists"
 
 
 # -- served ----------------------------------------------------------------------------------
@@ -128,7 +131,8 @@ def git(store, *arguments, given=None, status=0):
         "GIT_COMMITTER_NAME": "Bob",
         "GIT_COMMITTER_EMAIL": "bob@example.org",
     }
-    ran = subprocess.run(
+    run = partial(
+        subprocess.run,
         ["git", *arguments],
         cwd=store,
         env={**variables, **person},
@@ -137,6 +141,11 @@ def git(store, *arguments, given=None, status=0):
         encoding="utf-8",
         check=False,
     )
+    ran, since = run(), time.monotonic()
+    # A service holds the lock of git's index for some microseconds after a change.
+    while _LOCKED in ran.stderr and ran.returncode != status:
+        assert time.monotonic() < since + PATIENCE_SECONDS, ran.stderr
+        ran = run()
     assert ran.returncode == status, ran.stderr
     return ran.stdout.rstrip("\n")
 
@@ -176,5 +185,7 @@ def state_of(store):
     }
     own = store / OWN
     left = sorted(p.name for p in own.iterdir()) if own.is_dir() else []
-    # Whoever waits is answered a moment before the mark of a change under way goes.
-    return files_of(store), heads, [name for name in left if name not in {"lock", "changing"}]
+    # Whoever waits is answered a moment before the mark of a change under way goes, and git's index
+    # follows later.
+    passing = {"lock", "changing", "publishing", "index.part", "index.part.lock", "staged.part"}
+    return files_of(store), heads, [name for name in left if name not in passing]
