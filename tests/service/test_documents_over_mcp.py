@@ -877,3 +877,26 @@ async def test_who_asks_before_the_disk_has_been_looked_at_is_told(tmp_path, mon
         [found] = await eventually(lambda: results_of(client, query="zebra"))
         assert found["file"] == "notes/new.md"
         assert len((await called(client, "search", query="zebra"))["content"]) == 1
+
+
+async def test_who_asks_while_a_document_changes_is_told(tmp_path, monkeypatch):
+    home = written(tmp_path)
+    documents = documents_of(home, FakeEmbedder(dimension=64))
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        found = await results_of(client, query="budget", collection="docs")
+        opened = anyio.Event()
+        monkeypatch.setattr(Outlook, "look", held_at(Outlook.look, opened))
+        for each in found:
+            key = f"docs/{each['file'].partition('/')[2]}"
+            (tmp_path / key).write_text("# Zebra\n\nStripes.\n")
+        answer = await called(client, "search", query="budget", collection="docs")
+        said = f"{len(found)} documents were found by their former text, and just changed"
+        assert answer["structuredContent"]["note"] == said
+        opened.set()
+        await eventually(lambda: none_is_found(client, query="budget", collection="docs"))
+
+
+async def none_is_found(client, **arguments):
+    return not await results_of(client, **arguments)

@@ -155,7 +155,7 @@ async def search(
         raise NoVectorsError(NO_VECTORS if finder.is_without_vectors else answered.lack)
     found = _documents_of(documents, answered, wanted.min_score)
     uses_meaning = wanted.mode is not Mode.WORDS and not is_listing
-    note = _limits(answered, documents.embedder.reason, uses_meaning=uses_meaning)
+    note = _limits(found, answered, documents.embedder.reason, uses_meaning=uses_meaning)
     return Answer(wanted, stems, found, note, time.monotonic() - began)
 
 
@@ -171,9 +171,14 @@ def _documents_of(documents: Documents, answered: Answered, least: float) -> tup
     return tuple(found)
 
 
-def _limits(answered: Answered, no_model: str, *, uses_meaning: bool) -> str:
+def _limits(
+    found: Sequence[Found], answered: Answered, no_model: str, *, uses_meaning: bool
+) -> str:
     """Say why documents may be missing, and that meaning did not count, or not for all of them."""
     limits = [_CATCHING_UP] if answered.was_catching_up else []
+    if stale := sum(each.is_stale for each in found):
+        is_found = "was found by its" if stale == 1 else "were found by their"
+        limits.append(f"{counted(stale, 'document')} {is_found} former text, and just changed")
     ledger = answered.ledger
     if uses_meaning and answered.lack:
         is_new = ledger.unembedded_count >= ledger.chunk_count and not no_model
