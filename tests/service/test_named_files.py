@@ -51,6 +51,8 @@ async def client(tmp_path_factory):
         ("file:///home/me/project/with%20space/my%20file.py", "with space/my file.py", 1),
         ("with space/my file.py:1", "with space/my file.py", 1),
         ("Makefile:2", "Makefile", 2),
+        ("Makefile", "Makefile", 1),
+        ("README", "README.md", 1),
         ("/home/me/project/lib/dsl.py:30", "lib/dsl.py", 30),
         ("a/same.py", "a/same.py", 1),
         ("README.md", "README.md", 1),
@@ -214,11 +216,24 @@ async def test_a_file_without_text_is_told(client, query, told):
     assert told in answer["note"]
 
 
-@pytest.mark.parametrize("query", ["nowhere.py", "what does lib/dsl.py do", "Makefile"])
+@pytest.mark.parametrize("query", ["nowhere.py", "what does lib/dsl.py do", "dsl"])
 async def test_what_is_no_path_of_a_file_is_searched(client, query):
     answer = await call(client, "search_index", query=query, verbose=True)
     assert all("path" not in (hit.get("why") or {}) for hit in answer["results"])
     assert answer["results"][0]["score"] < 0.95
+
+
+async def test_a_constant_that_is_called_like_a_file_is_found_where_it_is_defined(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, {"LICENSE": "Do as you like.\n", "terms.py": 'LICENSE = "MIT"\nRATE = 1\n'})
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        answer = await call(client, "search_index", query="LICENSE", verbose=True)
+        assert "path" not in (answer["results"][0].get("why") or {})
+        assert answer["results"][0]["file_path"] == "terms.py"
+        answer = await call(client, "search_index", query="RATE")
+        assert answer["results"][0]["file_path"] == "terms.py"
 
 
 async def test_a_path_counts_from_the_folder_that_is_searched(client):

@@ -132,6 +132,8 @@ class _Search:
         is_free = replace(self.filters, folder="") == NO_FILTERS
         if not is_free or not (messages or named.may_be_path(place)):
             return Findings()
+        if any(place.path in hit.chunk.symbols for hit in hits):  # it is a constant, no `LICENSE`
+            return Findings()
         known = self._keys_below()
         files = named.files_at(place, known, self.root.name)
         if led := await self._behind(place, files or named.files_in(place, known), hits):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # imports LanceDB, which printing results should not wait for
 _LINES = re.compile(r"(?::(\d{1,18})(?:[:-]\d{1,18}){0,2}|#L(\d{1,18})(?:-L?\d{1,18})?)$")
 _BEGINNING = re.compile(r"(?:[A-Za-z]:)?(?:\.{0,2}/)*")  # of a path that begins elsewhere
 _FILE = "file://"
+_FILE_NAME = re.compile(r"[A-Z]{4,20}|[A-Z][a-z]{1,12}file|ChangeLog")
 _QUOTES = "\"'`"
 _LONGEST_CHARS = 4_096
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
@@ -89,10 +90,19 @@ def _rootless(path: str) -> str:
 def may_be_path(place: Place) -> bool:
     """Return whether a place may be one.
 
-    A bare name without an extension is a path only if a line was typed with it: else it is a word
-    as well.
+    A bare name without an extension is a path only if a line was typed with it, or if it is written
+    as names of files are (`Makefile`, `LICENSE`): else it is a word as well.
     """
-    return bool(place.path) and ("/" in place.path or "." in place.path or place.line > 0)
+    path = place.path
+    return bool(path) and ("/" in path or "." in path or place.line > 0 or is_written_as_file(path))
+
+
+def is_written_as_file(name: str) -> bool:
+    """Return whether a word is written as files without an extension are, and hardly anything else.
+
+    It may be a constant all the same.
+    """
+    return _FILE_NAME.fullmatch(name) is not None
 
 
 def files_at(place: Place, keys: Iterable[str], project: str) -> list[str]:
@@ -107,8 +117,13 @@ def files_at(place: Place, keys: Iterable[str], project: str) -> list[str]:
         return whole
     if inside := [key for key in known if place.is_in(key)]:
         return sorted(inside, key=lambda key: (key.count("/"), key))
-    around = [key for key in known if _ends_with(place, key, project)]
-    return [max(around, key=len)] if around else []
+    if around := [key for key in known if _ends_with(place, key, project)]:
+        return [max(around, key=len)]
+    if not is_written_as_file(place.path):
+        return []
+    longer = [key for key in known if place.is_in(key.rpartition(".")[0])]
+    topmost = min((key.count("/") for key in longer), default=0)  # the project's own `README.md`
+    return sorted(key for key in longer if key.count("/") == topmost)
 
 
 def _ends_with(place: Place, key: str, project: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from vector_index_mcp.engine.declaration import declared_in
 from vector_index_mcp.engine.fields import symbol_word
 from vector_index_mcp.engine.kinds import kinds_asked_for, names_tests
 from vector_index_mcp.engine.spelling import composed
@@ -94,6 +95,8 @@ class Query:
     @cached_property
     def _telling(self) -> list[str]:
         """The tokens that may be names: neither paths nor words like `function` or `the`."""
+        if declared := declared_in(self.text):
+            return [declared]
         names = (t for t in self.tokens if len(t) <= _LONGEST_NAME_CHARS and "/" not in t)
         return [name for name in names if name.lower() not in _ABOUT_SYMBOLS]
 
