@@ -296,5 +296,5 @@ def test_every_promise_names_tests_there_are():
     assert len(rows) > 180
     for row in rows:
         named = re.findall(r"`([\w/]+\.py)`", row[2])
-            assert named, row
-            assert all((ROOT / "tests" / name).is_file() for name in named), row
+        assert named, row
+        assert all((ROOT / "tests" / name).is_file() for name in named), row
