@@ -138,6 +138,19 @@ async def test_each_place_of_a_trace_is_shown_and_the_innermost_call_is_first(cl
     assert first["start_line"] <= 100 <= first["end_line"]
 
 
+async def test_a_test_is_found_by_its_name(client):
+    query = "lib/dsl.py::Dsl::dsl_3"
+    first = (await call(client, "search_index", query=query))["results"][0]
+    assert first["file_path"] == "lib/dsl.py"
+    assert "def dsl_3()" in str(first)
+
+
+async def test_a_stack_that_ends_with_a_file_is_no_path_of_it(client):
+    query = "Cannot find module './zebra'\nRequire stack:\n- /x/y/other.js\n- /x/project/lib/dsl.py"
+    answer = await call(client, "search_index", query=query)
+    assert answer["results"][0]["score"] < 0.95
+
+
 async def test_an_absolute_path_of_the_project_is_one_of_it(tmp_path):
     root = tmp_path / "project"
     root.mkdir()

@@ -17,13 +17,15 @@ Cited = tuple[Place, ...]
 _NUMBER = r"(\d{1,9})(?![\w/])"  # in `http://localhost:3000/src/app.js:12`, 3000 is no line
 _PYTHON = rf'"([^"\n]{{1,4096}})", line {_NUMBER}'
 _JVM = rf"(?<![\w$.<>])([\w$.<>]{{1,1024}})\(([\w$-]{{1,256}}\.\w{{1,16}}):{_NUMBER}"
-# `a.c:12`, `a.ts(12,5)`, `A.cs:line 12`, `a.php on line 12`, `a.sh: line 12`.
-_LINE = rf"(?::(?: ?line )?|\(|,? (?:on )?line ){_NUMBER}"
+# `a.c:12`, `a.ts(12,5)`, `(a.c.12)`, `A.cs:line 12`, `a.php on line 12`, `a.sh: line 12`.
+_LINE = rf"(?::(?: ?line )?|\(|\.(?=\d{{1,9}}\))|,? (?:on )?line ){_NUMBER}"
 _PATH = r"(?<![^\s\"'`()<>|,;:*?])((?:[A-Za-z]:[\\/])?[^\s\"'`()<>|,;:*?]{1,4096})"
-_CITED = re.compile(f"{_PYTHON}|{_JVM}|{_PATH}{_LINE}")
+_TEST = r"::(?:\w{1,200}::){0,5}(\w{1,200})"  # `tests/test_a.py::TestA::test_b`, as pytest has it
+_CITED = re.compile(f"{_PYTHON}|{_JVM}|{_PATH}(?:{_LINE}|{_TEST})")
 _LAST_IS_INNERMOST = re.compile(r"most recent call last", re.IGNORECASE)
 _OF_RUNTIMES = ("java.", "javax.", "jdk.", "kotlin.", "scala.", "sun.")
-_OF_LIBRARIES = ("node_modules", "site-packages", "dist-packages")
+_INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})
+_TELLING_FOLDERS = 3  # of a path that hardly two packages have, with its name
 _MOST = 20  # of a long trace, from its innermost call
 
 
@@ -46,7 +48,14 @@ def line_meant(places: Iterable[Place], key: str, first: int, last: int) -> int 
 
 
 def _readings(
-    python: str, python_line: str, method: str, jvm: str, jvm_line: str, path: str, line: str
+    python: str,
+    python_line: str,
+    method: str,
+    jvm: str,
+    jvm_line: str,
+    path: str,
+    line: str,
+    test: str,
 ) -> Cited:
     if python:
         return (place_at(python, int(python_line)),)
@@ -54,7 +63,7 @@ def _readings(
         return _of_class(method, jvm, int(jvm_line))
     # `[a.c:12]` has a bracket around it, `pages/[id].tsx:12` in it.
     bare = path.lstrip("[{") if path.count("[") != path.count("]") else path
-    place = place_at(bare, int(line))
+    place = place_at(bare, int(line or 0), test or "")
     return (place,) if place.path else ()
 
 
@@ -91,12 +100,27 @@ def _spots(
 ) -> Iterator[Spot]:
     for readings in places:
         for place in readings:
-            files = files_at(place, of_name.get(place.name, ()), project)
-            if files and not _is_of_library(place, files[0]):
-                yield Spot(files[0], place.line)
+            if files := _meant(place, of_name.get(place.name, ()), project):
+                yield Spot(files[0], place.line, place.symbol)
                 break
 
 
-def _is_of_library(place: Place, file: str) -> bool:
+def _meant(place: Place, keys: Sequence[str], project: str) -> list[str]:
     folders = place.path.split("/")
-    return any(name in folders and name not in file.split("/") for name in _OF_LIBRARIES)
+    at = max((number for number, name in enumerate(folders) if name in _INSTALLED), default=-1)
+    return (
+        _of_package(folders[at + 1 :], keys, project) if at >= 0 else files_at(place, keys, project)
+    )
+
+
+def _of_package(path: Sequence[str], keys: Sequence[str], project: str) -> list[str]:
+    """Return the file of the project that is installed at `path`, if it is that package.
+
+    `flask/app.py` is `src/flask/app.py`, and `knex/lib/client.js` is `lib/client.js` of `knex`.
+    """
+    if whole := [key for key in keys if Place("/".join(path), 0).is_in(key)]:
+        return sorted(whole, key=lambda key: key.count("/"))
+    scope = 1 + path[0].startswith("@")  # `@babel/core`
+    name, inside = path[scope - 1], path[scope:]
+    is_this = project.casefold().startswith(name.casefold()) or len(inside) >= _TELLING_FOLDERS
+    return [key for key in keys if is_this and composed(key) == "/".join(inside)]

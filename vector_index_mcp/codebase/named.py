@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from vector_index_mcp.codebase.lead import led
 from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.types import Hit, StoredChunk
+from vector_index_mcp.engine.words import last_name
 
 if TYPE_CHECKING:  # imports LanceDB, which printing results should not wait for
     from vector_index_mcp.engine.store import Store
@@ -38,6 +39,8 @@ class Place(NamedTuple):
     path: str
     line: int
     """The line; 0 if none was typed."""
+    symbol: str = ""
+    """What the file defines there; empty if nothing was typed."""
 
     @property
     def name(self) -> str:
@@ -59,16 +62,18 @@ class Place(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A line of a file of the project."""
+    """A place in a file of the project."""
 
     key: str
     line: int
     """The line; 0 for the whole file."""
+    symbol: str = ""
+    """What the file defines there; empty for a line, or the whole file."""
 
 
 def place_of(text: str) -> Place:
     """Return the place that a query names, if it is a path: the caller knows which files exist."""
-    if len(text) > _LONGEST_CHARS:
+    if len(text) > _LONGEST_CHARS or "\n" in text:
         return Place("", 0)
     word = text.strip().strip(_QUOTES)
     lines = _LINES.search(word)
@@ -76,10 +81,10 @@ def place_of(text: str) -> Place:
     return place_at(path, int(lines[1] or lines[2]) if lines else 0)
 
 
-def place_at(path: str, line: int) -> Place:
+def place_at(path: str, line: int, symbol: str = "") -> Place:
     """Return the place of a line, 0 for none, and a path or an address of a file."""
     path = unquote(path.removeprefix(_FILE)) if path.startswith(_FILE) else path
-    return Place(_rootless(path.replace("\\", "/")), line)
+    return Place(_rootless(path.replace("\\", "/")), line, symbol)
 
 
 def _rootless(path: str) -> str:
@@ -182,9 +187,9 @@ async def opened(
     """
     found = await store.rows(list({spot.key for spot in spots}))
     chunks = {key: sorted((c for c, _ in rows), key=_index_of) for key, rows in found.items()}
-    at = [(chunks[spot.key], spot.line) for spot in spots if chunks.get(spot.key)]
-    at = [(text, line) for text, line in at if line <= text[-1].end_line] or at
-    leading = {(first := _at(text, line)).document_id: (first, text) for text, line in at}
+    at = [(chunks[spot.key], spot) for spot in spots if chunks.get(spot.key)]
+    at = [(text, spot) for text, spot in at if spot.line <= text[-1].end_line] or at
+    leading = {(first := _at(text, spot)).document_id: (first, text) for text, spot in at}
     shown = list(hits)
     for first, text in reversed([*leading.values()][:_MOST_FILES]):
         others = [chunk for chunk in text if chunk.chunk_index > first.chunk_index]
@@ -193,8 +198,11 @@ async def opened(
     return shown if leading else None
 
 
-def _at(chunks: Sequence[StoredChunk], line: int) -> StoredChunk:
-    return next((chunk for chunk in chunks if line <= chunk.end_line), chunks[-1])
+def _at(chunks: Sequence[StoredChunk], spot: Spot) -> StoredChunk:
+    if spot.symbol:
+        defining = [c for c in chunks if spot.symbol in map(last_name, c.symbols)]
+        return defining[0] if defining else chunks[0]
+    return next((chunk for chunk in chunks if spot.line <= chunk.end_line), chunks[-1])
 
 
 def _index_of(chunk: StoredChunk) -> int:

@@ -17,6 +17,9 @@ KEYS = [
     "bin/run.sh",
     "with space/my file.py",
     "lib/index.js",
+    "src/shop/till.py",
+    "lib/a/b/deep.js",
+    "tests/test_cart.py",
 ]
 
 
@@ -49,6 +52,11 @@ def spots(text):
         ("[src/app.py:3] warning", "src/app.py", 3),
         ("why does src/app.py:12 fail?", "src/app.py", 12),
         ("/home/runner/work/shop/setup.py:4: DeprecationWarning", "setup.py", 4),
+        ("(http.c.93) [note] sockets disabled", "lib/net/http.c", 93),
+        ('File "/x/site-packages/shop/till.py", line 9, in pay', "src/shop/till.py", 9),
+        ("at f (/x/node_modules/shop/lib/index.js:3:1)", "lib/index.js", 3),
+        ("at f (/x/node_modules/@us/shop/lib/index.js:3:1)", "lib/index.js", 3),
+        ("at f (/x/node_modules/renamed/lib/a/b/deep.js:3:1)", "lib/a/b/deep.js", 3),
     ],
 )
 def test_a_message_cites_a_place(message, file, line):
@@ -70,6 +78,18 @@ def test_a_message_cites_a_place(message, file, line):
 )
 def test_a_message_without_a_place_of_the_project_cites_none(message):
     assert spots(message) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tests/test_cart.py::CartTests::test_total",
+        "FAILED tests/test_cart.py::CartTests::test_total - AssertionError",
+        "test_cart.py::test_total[a-1]",
+    ],
+)
+def test_a_test_is_cited_by_its_name(text):
+    assert spots(text) == [Spot("tests/test_cart.py", 0, "test_total")]
 
 
 def test_a_trace_of_python_has_its_innermost_call_last():
