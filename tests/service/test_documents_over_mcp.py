@@ -900,3 +900,53 @@ async def test_who_asks_while_a_document_changes_is_told(tmp_path, monkeypatch):
 
 async def none_is_found(client, **arguments):
     return not await results_of(client, **arguments)
+
+
+NAMED = {
+    "docs/s3.md": "# Storage\n\nS3-compatible object storage.\n",
+    "docs/x86.md": "# Machines\n\nRuns on x86_64 processors.\n",
+    "docs/k8s.md": "# Cluster\n\nThe k8s-cluster is small.\n",
+    "docs/jet.md": "# Jets\n\nA F-16-squadron flies.\n",
+    "docs/date.md": "# Termin\n\n2024年5月10日 and 第5章の要約\n",
+    "docs/error.md": "# Errors\n\nE 1 x 4711 and see 1 or 3, 5, 16 and 86 for s, k, and f.\n",
+    "docs/code.md": "# Codes\n\nIt says ERR_4712 then.\n",
+    "docs/titled.md": "---\ntitle: About E7\n---\n\n# Other\n\nText of 7.\n",
+}
+
+
+@pytest.fixture(scope="module")
+async def named(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("named")
+    home = written(folder)
+    write(folder, NAMED)
+    documents = documents_of(home, FakeEmbedder(dimension=64))
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("query", "file"),
+    [
+        ("S3", "s3.md"),
+        ("x86", "x86.md"),
+        ("k8s", "k8s.md"),
+        ("F-16", "jet.md"),
+        ("5月", "date.md"),
+        ("第5章", "date.md"),
+        ("E7", "titled.md"),
+        ("E 1", "error.md"),
+        ("ERR 4712", "code.md"),
+    ],
+)
+async def test_a_name_with_digits_is_found_within_a_longer_one(named, query, file):
+    found = await results_of(named, query=query, collection="docs")
+    assert found[0]["file"] == f"docs/{file}"
+
+
+@pytest.mark.parametrize("query", ["E9", "x9", "S5", "F-3"])
+@pytest.mark.parametrize("tool", ["search", "query"])
+async def test_a_name_that_stands_nowhere_is_not_found_by_its_characters(named, query, tool):
+    found = await results_of(named, tool, query=query, collection="docs", minScore=0.5)
+    assert found == []

@@ -17,10 +17,11 @@ from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.snippet import Snippet, snippet_of
 from vector_index_mcp.engine.prose import ranking
+from vector_index_mcp.engine.prose.fragments import without_fragments
 from vector_index_mcp.engine.prose.searching import deep_enough, fused, variant
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.engine.types import Candidate, Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, counted
 from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
 from vector_index_mcp.indexing.judging import judged
@@ -261,6 +262,8 @@ class _Finder:
 
         async def look(most: int) -> tuple[ranking.Fusion, int, bool]:
             variants = [await variant(store, *each, most, self._filters) for each in wordings]
+            telling = await self._without_fragments(variants[0].lexical, store, most)
+            variants[0] = replace(variants[0], lexical=telling)
             fusion = await fused(store, variants, ledger.chunk_count)
             is_more = any(most in (len(v.lexical), len(v.semantic)) for v in variants)
             return fusion, len(fusion.fused), is_more
@@ -274,11 +277,17 @@ class _Finder:
         """Search by meaning, or by words if there is no vector; see `deep_enough`."""
         if vector is None:
             found = await store.matching(self._stems, most, self._filters)
-            hits = ranking.by_words(found)
+            hits = ranking.by_words(await self._without_fragments(found, store, most))
         else:
             found = await store.nearest(vector, most, self._filters)
             hits = ranking.by_meaning(found)
         return hits, len(hits), len(found) == most
+
+    async def _without_fragments(
+        self, found: Sequence[Candidate], store: Store, most: int
+    ) -> list[Candidate]:
+        query, stems = self._wanted.query, self._stems
+        return await without_fragments(found, query, stems, store, most, self._filters)
 
     async def _reworded(self) -> list[tuple[tuple[str, ...], Vector]]:
         """Return the query in the language model's words, as stems and as a vector."""

@@ -71,19 +71,8 @@ def query_words(query: str) -> list[str]:
 
 
 def asked_words(query: str) -> list[str]:
-    """Return the words of a query without stop words, in order, with repeats.
-
-    Of names such as `E1` and `ERR_4711x9`, single characters and short numbers are left out: most
-    texts have a 1 or an x, which says nothing about the name.
-    """
-    runs = _runs_asked(_plain_words(query))
-    return [word for run in runs for word in _telling(_words_in(run, is_asked=True))]
-
-
-def _telling(named: list[str]) -> list[str]:
-    if len(named) == 1:
-        return named
-    return [word for word in named if len(word) > (2 if word.isdigit() else 1)] or named
+    """Return the words of a query without stop words, in order, with repeats."""
+    return _asked_in(_plain_words(query))
 
 
 def _plain_words(query: str) -> list[str]:
@@ -93,12 +82,8 @@ def _plain_words(query: str) -> list[str]:
 
 
 def _asked_in(plain: list[str]) -> list[str]:
-    return [word for run in _runs_asked(plain) for word in _words_in(run, is_asked=True)]
-
-
-def _runs_asked(plain: list[str]) -> list[str]:
     text = " ".join(plain)
-    return _runs_in(text).findall(text)
+    return [w for run in _runs_in(text).findall(text) for w in _words_in(run, is_asked=True)]
 
 
 def places(text: str, wanted: Set[str]) -> Iterator[tuple[int, int]]:

@@ -62,18 +62,3 @@ def test_so_many_words_are_kept_and_no_more(monkeypatch):
     monkeypatch.setattr(stems, "_STEMS", stems._Stems())
     assert stemmed(" ".join(f"words{letter}s" for letter in "abcdefghijklmnop")).count("s") > 0
     assert len(stems._STEMS) <= 10
-
-
-@pytest.mark.parametrize(
-    ("query", "asked"),
-    [
-        ("E1", ["e1"]),
-        ("ERR_4711x9", ["err4711x9", "err", "4711"]),
-        ("pelicandoc1", ["pelicandoc1", "pelicandoc"]),
-        ("AI-based 1", ["aibas", "ai", "base", "1"]),
-        ("1-2", ["12", "1", "2"]),
-        ("x 9", ["x", "9"]),
-    ],
-)
-def test_characters_and_short_numbers_of_a_name_are_not_asked_for_alone(query, asked):
-    assert asked_stems(query) == asked

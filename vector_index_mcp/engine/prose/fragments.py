@@ -1,0 +1,87 @@
+"""Leaves out chunks that have only fragments of a name that a query asks for.
+
+Names like `E1` and `ERR_4711x9` are matched by their parts, too, since a text may have them in a
+longer one, such as `E1-Lampe`. But most texts have a 1 or an x, which says nothing about the name.
+"""
+
+import re
+from collections.abc import Sequence
+
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import Candidate, Filters, StoredChunk
+from vector_index_mcp.engine.words import parts_of
+
+_NAME = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
+_MOST_NAMES = 16
+_LONGEST_CHARS = 64
+
+
+async def without_fragments(
+    found: Sequence[Candidate],
+    query: str,
+    stems: Sequence[str],
+    store: Store,
+    most: int,
+    filters: Filters,
+) -> list[Candidate]:
+    """Return the candidates that have more than single characters and short numbers of a name.
+
+    Args:
+        found: What full-text search has found for `stems`.
+        query: The query.
+        stems: The stems of its words.
+        store: The store that was searched.
+        most: How many chunks were searched for.
+        filters: Which chunks count.
+
+    Raises:
+        StoreError: If the store cannot be read.
+    """
+    fragments, names = _fragments_of(query)
+    if names is None or not found:
+        return [*found]
+    telling = [stem for stem in stems if stem not in fragments]
+    told = {c.chunk.document_id for c in await store.matching(telling, most, filters)}
+    return [
+        candidate
+        for candidate in found
+        if candidate.chunk.document_id in told or names.search(_shown(candidate.chunk))
+    ]
+
+
+def _shown(chunk: StoredChunk) -> str:
+    return f"{chunk.key}\n{chunk.scope}\n{chunk.text}"
+
+
+def _fragments_of(query: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
+    """Return the words of a query that alone say nothing, and a pattern of the names they are of.
+
+    No pattern if the query has none.
+    """
+    names = [n for n in _NAME.findall(query) if len(n) <= _LONGEST_CHARS][:_MOST_NAMES]
+    split = [[part.casefold() for part in parts_of(name)] for name in names]
+    alone = {parts[0] for parts in split if len(parts) == 1}
+    small = {part for parts in split for part in parts if _is_small(part)}
+    fragments = frozenset(small - alone)
+    patterns = [_pattern(parts) for parts in split if fragments.intersection(parts)]
+    return fragments, re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
+
+
+def _is_small(part: str) -> bool:
+    return part.isascii() and len(part) <= (2 if part.isdigit() else 1)
+
+
+def _pattern(parts: Sequence[str]) -> str:
+    """Return a pattern of a name in any spelling, which goes on with no digit or letter of ASCII.
+
+    Between two of other scripts, a word may end anywhere: `5月` in `2024年5月10日`.
+    """
+    before, behind = (_border(part[at]) for part, at in ((parts[0], 0), (parts[-1], -1)))
+    name = r"[\W_]?".join(map(re.escape, parts))
+    return rf"(?<!{before}){name}(?!{behind})"
+
+
+def _border(char: str) -> str:
+    if char.isdigit():
+        return r"\d"
+    return "[a-z]" if char.isascii() else r"[^\s\S]"
