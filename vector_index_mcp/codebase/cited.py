@@ -6,33 +6,58 @@ runtime or a compiler, of which the project has none.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from vector_index_mcp.codebase.named import Place, Spot, files_at, place_at, place_of
+from vector_index_mcp.codebase.named import (
+    Place,
+    Spot,
+    files_at,
+    is_written_as_file,
+    place_at,
+    place_of,
+)
 from vector_index_mcp.engine.spelling import composed
 
 Cited = tuple[Place, ...]
 """What one part of a message may mean, the likeliest first."""
 
 _NUMBER = r"(\d{1,9})(?![\w/])"  # in `http://localhost:3000/src/app.js:12`, 3000 is no line
-_PYTHON = rf'"([^"\n]{{1,4096}})", line {_NUMBER}'
+# `File "a.py", line 12`, and of Erlang `{file,"a.erl"},{line,12}`.
+_QUOTED = rf'"([^"\n]{{1,4096}})"(?:, lines? |\}},\s{{0,3}}\{{line,){_NUMBER}'
 _JVM = rf"(?<![\w$.<>])([\w$.<>]{{1,1024}})\(([\w$-]{{1,256}}\.\w{{1,16}}):{_NUMBER}"
-# `a.c:12`, `a.ts(12,5)`, `(a.c.12)`, `A.cs:line 12`, `a.php on line 12`, `a.sh: line 12`.
-_LINE = rf"(?::(?: ?line )?|\(|\.(?=\d{{1,9}}\))|,? (?:on )?line ){_NUMBER}"
-_PATH = r"(?<![^\s\"'`()<>|,;:*?])((?:[A-Za-z]:[\\/])?[^\s\"'`()<>|,;:*?]{1,4096})"
+# The folders of some frameworks are in brackets: `app/(shop)/page.tsx`.
+_PATH = (
+    r"(?<![^\s\"'`()<>|,;:*?])"
+    r"((?:[A-Za-z]:[\\/])?(?:[^\s\"'`()<>|,;:*?]|\([\w.@-]{1,50}\)/){1,4096})"
+)
+# `a.c:12`, `a.ts(12,5)`, `a.hs:(12,5)`, `A.java:[12,5]`, `(a.c.12)`, `A.cs:line 12`,
+# `a.sh: line 12`, `a.php on line 12`, `a.sh: 12: `, `a.py|12 col 5|`, `a.py#L12`.
+_LINE = (
+    r"(?::[\[(]?|: ?line |: (?=\d{1,9}:)|\(|\.(?=\d{1,9}\))|,? (?:on |at )?lines? "
+    rf"|\|(?=\d{{1,9}} col)|#L){_NUMBER}"
+)
+_VERSION = r"(?:\?[\w=&.%-]{0,200})?[\"'`]?"  # `App.tsx?t=1712:17:11`, or a quote around the path
 _TEST = r"::(?:\w{1,200}::){0,5}(\w{1,200})"  # `tests/test_a.py::TestA::test_b`, as pytest has it
-_CITED = re.compile(f"{_PYTHON}|{_JVM}|{_PATH}(?:{_LINE}|{_TEST})")
-_LAST_IS_INNERMOST = re.compile(r"most recent call last", re.IGNORECASE)
-_OF_RUNTIMES = ("java.", "javax.", "jdk.", "kotlin.", "scala.", "sun.")
-_INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})
+_CITED = re.compile(f"{_QUOTED}|{_JVM}|{_PATH}(?:{_VERSION}{_LINE}|{_TEST})")
+# Traces of Python and of pytest (`a.py:12: in f`) end with the call that failed, others begin so.
+_LAST_IS_INNERMOST = re.compile(r"most recent call last|:\d{1,9}: in \w", re.IGNORECASE)
+_MOST = 500
+_LONGEST_BEFORE = 200  # characters of a line that may belong to a path with spaces
+# Where systems keep what others have written.
+_LIBRARIES = re.compile(
+    r"(?:^|/)(?:node_modules|(?:site|dist)-packages|usr/(?:lib|lib64|include|local)|rustc"
+    r"|\.(?:cargo|rustup|m2|gradle|nuget|pyenv|nvm|npm)|pkg/mod|gems|vendor|nix/store|homebrew"
+    r"|lib/python[\d.]+|Python\d+/Lib)/"
+)
+_PACKAGES = re.compile(r"(?:node_modules|(?:site|dist)-packages)/")
+_RELEASE = re.compile(r"/([^/@]+?)[@-]v?\d+\.\d[^/]*/(.+)")  # `clap-4.4.0/src/error.rs`
 _TELLING_FOLDERS = 3  # of a path that hardly two packages have, with its name
-_MOST = 20  # of a long trace, from its innermost call
 
 
 def cited(text: str) -> list[Cited]:
     """Return the places that a message cites, the innermost call first."""
-    found = dict.fromkeys(_readings(*each.groups()) for each in _CITED.finditer(text))
-    places = [place for place in found if place]
+    readings = (_readings(text, found) for found in _CITED.finditer(text))
+    places = [*dict.fromkeys(filter(None, readings))]
     return (places[::-1] if _LAST_IS_INNERMOST.search(text) else places)[:_MOST]
 
 
@@ -47,35 +72,38 @@ def line_meant(places: Iterable[Place], key: str, first: int, last: int) -> int 
     return next(here, None)
 
 
-def _readings(
-    python: str,
-    python_line: str,
-    method: str,
-    jvm: str,
-    jvm_line: str,
-    path: str,
-    line: str,
-    test: str,
-) -> Cited:
-    if python:
-        return (place_at(python, int(python_line)),)
-    if jvm:
-        return _of_class(method, jvm, int(jvm_line))
+def _readings(text: str, found: re.Match[str]) -> Cited:
+    quoted, quoted_line, method, class_file, class_line, path, line, test = found.groups()
+    if quoted:
+        return (place_at(quoted, int(quoted_line)),)
+    if class_file:
+        return _of_class(method, class_file, int(class_line))
     # `[a.c:12]` has a bracket around it, `pages/[id].tsx:12` in it.
     bare = path.lstrip("[{") if path.count("[") != path.count("]") else path
     place = place_at(bare, int(line or 0), test or "")
-    return (place,) if place.path else ()
+    if not ("/" in place.path or "." in place.path or is_written_as_file(place.path)):
+        return ()  # `retry(3)` is a call
+    return (*_with_spaces(text, found.start(6), found.end(6), place), place)
+
+
+def _with_spaces(text: str, start: int, end: int, place: Place) -> Cited:
+    """Return the whole line up to the end of a path, if that may be a path with spaces."""
+    begin = max(text.rfind("\n", 0, start) + 1, start - _LONGEST_BEFORE)
+    before = text[begin:start].lstrip()
+    if not before or before[-1] != " ":
+        return ()
+    return (place_at(before + text[start:end], place.line, place.symbol),)
 
 
 def _of_class(method: str, file: str, line: int) -> Cited:
-    """Return the file of a class in the folder of its package, and anywhere.
+    """Return the file of a class in the folders of its package.
 
-    The folders of Kotlin and Scala may leave out the beginning of a package's name.
+    In Kotlin and Scala, the first of these folders are often left out.
     """
     package = method.split(".")[:-2]
-    whole = Place("/".join([*package, file]), line)
-    bare = () if method.startswith(_OF_RUNTIMES) or not package else (Place(file, line),)
-    return whole, *bare
+    return tuple(
+        Place("/".join([*package[first:], file]), line) for first in range(len(package) or 1)
+    )
 
 
 def spots_of(places: Iterable[Cited], keys: Sequence[str], project: str) -> list[Spot]:
@@ -96,21 +124,24 @@ def spots_of(places: Iterable[Cited], keys: Sequence[str], project: str) -> list
 
 
 def _spots(
-    places: Iterable[Iterable[Place]], of_name: dict[str, list[str]], project: str
+    places: Iterable[Iterable[Place]], of_name: Mapping[str, Sequence[str]], project: str
 ) -> Iterator[Spot]:
     for readings in places:
         for place in readings:
-            if files := _meant(place, of_name.get(place.name, ()), project):
-                yield Spot(files[0], place.line, place.symbol)
+            if files := _files_of(place, of_name.get(place.name, ()), project):
+                yield from (Spot(file, place.line, place.symbol) for file in files)
                 break
 
 
-def _meant(place: Place, keys: Sequence[str], project: str) -> list[str]:
-    folders = place.path.split("/")
-    at = max((number for number, name in enumerate(folders) if name in _INSTALLED), default=-1)
-    return (
-        _of_package(folders[at + 1 :], keys, project) if at >= 0 else files_at(place, keys, project)
-    )
+def _files_of(place: Place, keys: Sequence[str], project: str) -> list[str]:
+    library = _LIBRARIES.search(place.path)
+    if library is None:
+        return files_at(place, keys, project)
+    if packages := [*_PACKAGES.finditer(place.path)]:
+        return _of_package(place.path[packages[-1].end() :].split("/"), keys, project)
+    if release := _RELEASE.search(place.path, library.end() - 1):
+        return _of_package([release[1], *release[2].split("/")], keys, project)
+    return [key for key in keys if library[0] in f"/{key}" and place.may_be(key)]
 
 
 def _of_package(path: Sequence[str], keys: Sequence[str], project: str) -> list[str]:

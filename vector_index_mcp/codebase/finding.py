@@ -20,6 +20,9 @@ from vector_index_mcp.files.glob import shown
 from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
+_MOST_FILES = 3  # of one name
+_MOST_CITED = 5  # places of a trace, from its innermost call
+
 _Names = Mapping[str, str]
 """The names of a project, as `respelling.spellings` returns them."""
 
@@ -136,13 +139,14 @@ class _Search:
             return Findings()
         known = self._keys_below()
         files = named.files_at(place, known, self.root.name)
-        if led := await self._behind(place, files or named.files_in(place, known), hits):
+        inside = files or named.files_in(place, known)
+        if led := await self._behind([named.Spot(file, place.line) for file in inside], hits):
             return led
         if files:
             return Findings(without_text=tuple(files))
         spots = await anyio.to_thread.run_sync(spots_of, messages, known, self.root.name)
-        if at_spots := await named.opened(spots, hits, self.limit, self.store):
-            return Findings(at_spots)
+        if led := await self._behind(spots, hits, _MOST_CITED):
+            return led
         unsearched = partial(why_unsearched, place.path, self.root, self.question.ledger)
         if remark := await anyio.to_thread.run_sync(unsearched):
             return Findings(remark=remark)
@@ -154,15 +158,14 @@ class _Search:
         return [key for key in known if key.startswith(above)]
 
     async def _behind(
-        self, place: named.Place, files: Sequence[str], hits: Sequence[Hit]
+        self, spots: Sequence[named.Spot], hits: Sequence[Hit], most: int = _MOST_FILES
     ) -> Findings | None:
-        """Return `hits` behind the place in each of these files; None if they have no text."""
-        spots = [named.Spot(file, place.line) for file in files]
-        led = await named.opened(spots, hits, self.limit, self.store)
+        """Return `hits` behind the first `most` of these spots; None if they have no text."""
+        led = await named.opened(spots, hits, self.limit, self.store, most)
         if not led:
             return None
         first = led[0].chunk
-        is_past = place.line > first.end_line
+        is_past = spots[0].line > first.end_line and spots[0].key == first.key
         past = f"The text of {shown(first.key)} ends at line {first.end_line}." if is_past else ""
         return Findings(led, remark=past)
 
@@ -171,7 +174,7 @@ class _Search:
     ) -> Findings:
         """Return `hits` behind what a mistyped path means; nothing if the query is no such path."""
         file = await anyio.to_thread.run_sync(named.alike, place, known)
-        led = await self._behind(place, [file], hits) if file else None
+        led = await self._behind([named.Spot(file, place.line)], hits) if file else None
         if led is None:
             return Findings()
         said = f"No file is called {shown(place.path)}; the first result is {shown(file)}."

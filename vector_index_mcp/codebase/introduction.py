@@ -36,7 +36,7 @@ _LEAST_WORDS = 3
 _BEGINNING = 4  # chunks
 # Measured by benchmarks/introductions.py: of 506 READMEs of npm packages, what is chosen of 463
 # (92 %; of the first chunks alone 88 %) has half of the words of the package's own description.
-_LOGIT = 2.4
+_LIKELY = 0.92
 _NAME = "introduction"  # in explanations
 
 
@@ -69,7 +69,7 @@ async def introduced(
         if chunks:
             first = chunks[beginning_of([chunk.text for chunk in chunks])]
             others = [chunk for chunk in chunks if chunk is not first]
-            return led(first, others, hits, limit, name=_NAME, logit=_LOGIT)
+            return led([(first, others)], hits, limit, name=_NAME, likely=_LIKELY)
     return None
 
 

@@ -11,29 +11,36 @@ _MOST_OTHERS = 3  # further chunks of the file that the hit names
 
 
 def led(
-    first: StoredChunk,
-    others: Sequence[StoredChunk],
+    firsts: Sequence[tuple[StoredChunk, Sequence[StoredChunk]]],
     hits: Sequence[Hit],
     limit: int,
     *,
     name: str,
-    logit: float,
+    likely: float,
 ) -> list[Hit]:
-    """Return at most `limit` hits: `first`, then those of `hits` that are not `first`.
+    """Return at most `limit` hits: `firsts`, then those of `hits` that are not among them.
 
     Args:
-        first: The chunk that answers the query.
-        others: Other chunks of its file; it names a few of them.
+        firsts: The chunks that answer the query, each with other chunks of its file, of which its
+            hit names a few. Not empty.
         hits: What the search has found, best first.
         limit: How many hits at most.
         name: What the reason is called in explanations.
-        logit: How likely `first` is right, in logits.
+        likely: How likely one of `firsts` is right, between 0 and 1.
     """
-    parts = {name: logit}
+    parts = {name: _logit(likely / len(firsts))}
     because = Why(0.0, None, {}, chunk=1.0, file=parts, likelihood=parts)
-    lead = Hit(first, 1.0, likelihood(parts), tuple(others[:_MOST_OTHERS]), because)
-    rest = [hit for hit in hits if hit.chunk.document_id != first.document_id]
-    return [lead, *(_behind(hit, name, logit) for hit in rest)][:limit]
+    leads = [
+        Hit(first, 1.0, likelihood(parts), tuple(others[:_MOST_OTHERS]), because)
+        for first, others in firsts
+    ]
+    ids = {first.document_id for first, _ in firsts}
+    rest = [hit for hit in hits if hit.chunk.document_id not in ids]
+    return [*leads, *(_behind(hit, name, _logit(likely)) for hit in rest)][:limit]
+
+
+def _logit(likely: float) -> float:
+    return math.log(likely / (1 - likely))
 
 
 def _behind(hit: Hit, name: str, logit: float) -> Hit:

@@ -3,7 +3,7 @@
 All chunks of a file have the words of its path, so a search could only prefer the shortest.
 """
 
-import math
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
@@ -22,11 +22,20 @@ if TYPE_CHECKING:  # imports LanceDB, which printing results should not wait for
 _LINES = re.compile(r"(?::(\d{1,18})(?:[:-]\d{1,18}){0,2}|#L(\d{1,18})(?:-L?\d{1,18})?)$")
 _BEGINNING = re.compile(r"(?:[A-Za-z]:)?(?:\.{0,2}/)*")  # of a path that begins elsewhere
 _FILE = "file://"
-_FILE_NAME = re.compile(r"[A-Z]{4,20}|[A-Z][a-z]{1,12}file|ChangeLog")
+_DOCUMENTS = frozenset(
+    "AUTHORS BUGS CHANGELOG CHANGES CODEOWNERS CONTRIBUTING COPYING HISTORY INSTALL LICENCE "
+    "LICENSE MAINTAINERS NEWS NOTICE README SECURITY THANKS TODO UPGRADING VERSION".split()
+)
+"""Names of files that often have an extension."""
+_PLAIN_FILES = frozenset(
+    "Brewfile Caddyfile ChangeLog Containerfile Dockerfile Doxyfile Earthfile Fastfile Gemfile "
+    "Jenkinsfile Justfile Kconfig Makefile Pipfile Podfile Procfile Rakefile Snakefile Tiltfile "
+    "Vagrantfile".split()
+)
+_WORKING_FOLDERS = frozenset("app build code src srv work workspace".split())  # of containers
 _QUOTES = "\"'`"
 _LONGEST_CHARS = 4_096
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
-_MOST_FILES = 3
 _MOST_OF_FOLDER = 12  # of which three are shown, those that have text
 _MOST_COMPARED, _MOST_NAMES, _MOST_PATHS = 5_000, 20, 200  # names compared, of these, and paths
 _ALIKE = 0.8  # of 0 to 1, as difflib measures it: one letter of five may be wrong
@@ -89,7 +98,8 @@ def place_at(path: str, line: int, symbol: str = "") -> Place:
 
 def _rootless(path: str) -> str:
     begin = _BEGINNING.match(path)
-    return composed(path[begin.end() :] if begin else path)
+    below = path[begin.end() :] if begin else path
+    return composed(posixpath.normpath(below) if "/." in below else below)
 
 
 def may_be_path(place: Place) -> bool:
@@ -103,11 +113,8 @@ def may_be_path(place: Place) -> bool:
 
 
 def is_written_as_file(name: str) -> bool:
-    """Return whether a word is written as files without an extension are, and hardly anything else.
-
-    It may be a constant all the same.
-    """
-    return _FILE_NAME.fullmatch(name) is not None
+    """Return whether a word is a usual name of files without an extension; it may be a constant."""
+    return name in _PLAIN_FILES or name in _DOCUMENTS
 
 
 def files_at(place: Place, keys: Iterable[str], project: str) -> list[str]:
@@ -136,8 +143,11 @@ def _ends_with(place: Place, key: str, project: str) -> bool:
 
     A name alone is too little: each project has a `setup.py` or a `package.json`.
     """
-    from_project = key if "/" in key else f"{project}/{key}"
-    return f"/{place.path}".endswith(f"/{composed(from_project)}")
+    if "/" in key:
+        return f"/{place.path}".endswith(f"/{composed(key)}")
+    *folders, name = place.path.split("/")
+    here = {project, *_WORKING_FOLDERS}
+    return bool(folders) and folders[-1] in here and name == composed(key)
 
 
 def files_in(place: Place, keys: Iterable[str]) -> list[str]:
@@ -172,9 +182,9 @@ def alike(place: Place, keys: Iterable[str]) -> str:
 
 
 async def opened(
-    spots: Sequence[Spot], hits: Sequence[Hit], limit: int, store: "Store"
+    spots: Sequence[Spot], hits: Sequence[Hit], limit: int, store: "Store", most: int
 ) -> list[Hit] | None:
-    """Return `hits` behind the chunks at the first of `spots`.
+    """Return `hits` behind the chunks at the first `most` of `spots`.
 
     The chunk at a spot is that of its line, or the file's first. Files that end before the line are
     left out, unless all do, and so are those without text.
@@ -189,13 +199,12 @@ async def opened(
     chunks = {key: sorted((c for c, _ in rows), key=_index_of) for key, rows in found.items()}
     at = [(chunks[spot.key], spot) for spot in spots if chunks.get(spot.key)]
     at = [(text, spot) for text, spot in at if spot.line <= text[-1].end_line] or at
-    leading = {(first := _at(text, spot)).document_id: (first, text) for text, spot in at}
-    shown = list(hits)
-    for first, text in reversed([*leading.values()][:_MOST_FILES]):
-        others = [chunk for chunk in text if chunk.chunk_index > first.chunk_index]
-        logit = _logit(_LIKELY / min(len(leading), _MOST_FILES))
-        shown = led(first, others, shown, limit, name=_NAME, logit=logit)
-    return shown if leading else None
+    firsts = {(first := _at(text, spot)).document_id: (first, text) for text, spot in at}
+    leading = [
+        (first, [chunk for chunk in text if chunk.chunk_index > first.chunk_index])
+        for first, text in firsts.values()
+    ]
+    return led(leading[:most], hits, limit, name=_NAME, likely=_LIKELY) if leading else None
 
 
 def _at(chunks: Sequence[StoredChunk], spot: Spot) -> StoredChunk:
@@ -207,7 +216,3 @@ def _at(chunks: Sequence[StoredChunk], spot: Spot) -> StoredChunk:
 
 def _index_of(chunk: StoredChunk) -> int:
     return chunk.chunk_index
-
-
-def _logit(likely: float) -> float:
-    return math.log(likely / (1 - likely))
