@@ -187,5 +187,5 @@ def state_of(store):
     left = sorted(p.name for p in own.iterdir()) if own.is_dir() else []
     # Whoever waits is answered a moment before the mark of a change under way goes, and git's index
     # follows later.
-    passing = {"lock", "changing", "publishing", "index.part", "index.part.lock", "staged.part"}
+    passing = {"lock", "changing", "index.part", "index.part.lock", "staged.part"}
     return files_of(store), heads, [name for name in left if name not in passing]

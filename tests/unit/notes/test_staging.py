@@ -218,6 +218,7 @@ def test_a_lock_that_could_not_be_made_is_not_taken_for_ours_later(
     wrote(writer, {A: "changed"})
     with monkeypatch.context() as meanwhile, pytest.raises(OSError, match="No space"):
         meanwhile.setattr(beneath.Folder, "open", fill_up)
+        meanwhile.setattr(beneath.Folder, "link", without_links)
         staging.refresh()
     (store / ".git/index.lock").touch()  # a person's git has begun
     with pytest.raises(Refusal):
@@ -226,6 +227,52 @@ def test_a_lock_that_could_not_be_made_is_not_taken_for_ours_later(
     (store / ".git/index.lock").unlink()
     staging.refresh()
     assert status(store) == []
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_lock_that_a_kill_has_left_goes_and_that_of_somebody_else_stays(
+    writer, staging, store, monkeypatch, has_links
+):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    lock = store / ".git/index.lock"
+    wrote(writer, {A: "changed"})
+    with monkeypatch.context() as meanwhile, pytest.raises(KeyboardInterrupt):
+        meanwhile.setattr(beneath.Folder, "replace", killed)
+        if not has_links:
+            meanwhile.setattr(beneath.Folder, "link", without_links)
+        staging.refresh()
+    assert lock.exists()
+    if not has_links:  # nobody can tell whose it is
+        lock.unlink()
+    staging.refresh()
+    assert not lock.exists()
+    assert status(store) == []
+    wrote(writer, {A: "again"})
+    lock.touch()
+    with pytest.raises(Refusal):
+        staging.refresh()
+    assert lock.exists()
+
+
+def without_links(*_):
+    raise OSError(errno.EPERM, "Operation not permitted")
+
+
+@pytest.mark.parametrize("setting", ["once", "always"])
+def test_an_index_in_two_files_is_followed(writer, staging, store, setting):
+    git(store, "update-index", "--split-index")
+    if setting == "always":
+        git(store, "config", "core.splitIndex", "true")
+    wrote(writer, {A: "changed", C: "new"})
+    staging.refresh()
+    assert status(store) == []
+    put(store, B, "mine")
+    git(store, "add", B)
+    wrote(writer, {A: "again"})
+    staging.refresh()
+    assert status(store) == [f"M  {B}"]
 
 
 def test_what_somebody_stages_meanwhile_stays_staged(writer, staging, store, monkeypatch):
@@ -276,7 +323,8 @@ def test_it_is_up_to_date_when_it_has_stopped(writer, store):
 
 
 async def test_a_commit_is_staged_at_once_and_those_behind_it_together(writer, store, monkeypatch):
-    monkeypatch.setattr("vector_index_mcp.notes.store.staging._BURST_SECONDS", PATIENCE_SECONDS)
+    for name in ("_MOST_PAUSES", "_LONGEST_BURST_SECONDS"):
+        monkeypatch.setattr(f"vector_index_mcp.notes.store.staging.{name}", 1e6)
     staging = Staging(writer.disk, writer.repository)
     staging.start()
     try:

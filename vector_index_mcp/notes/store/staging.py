@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Mapping
 
 import filelock
@@ -32,11 +33,12 @@ _GONE = "0" * 40
 _INDEX, _INDEX_LOCK = f"{GIT}/index", "index.lock"
 _LOCK = "staging.lock"
 _COPY = "index.part"
-_PUBLISHING = "publishing"
+_SHARED = "sharedindex."  # what a split index is based on lies beside it
 _NOTED, _PART = "staged", "staged.part"
 _OTHERS_SECONDS = 10.0
-# The first commit of a burst is handled at once: until then, a person's `git commit` would undo it.
-_BURST_SECONDS = 0.5  # the least time between two updates
+# A commit is handled at once, since until then a person's `git commit` would undo it. In a burst, a
+# pause behind each update keeps them from taking more than a fifth of a processor.
+_MOST_PAUSES, _LONGEST_BURST_SECONDS = 4, 0.5
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0  # after an attempt that failed
 
 
@@ -78,7 +80,7 @@ class Staging:
         pause = _FIRST_PAUSE_SECONDS
         while True:
             self._wanted.wait()
-            self._updating = True
+            self._updating, began = True, time.monotonic()
             self._wanted.clear()  # before the next line, or a call of `stop` might be lost
             is_last = self._stopping.is_set()
             try:
@@ -94,7 +96,9 @@ class Staging:
             self._updating = False
             if is_last:  # else a commit may have come while this one was handled
                 return
-            self._stopping.wait(_BURST_SECONDS)
+            self._stopping.wait(
+                min(_MOST_PAUSES * (time.monotonic() - began), _LONGEST_BURST_SECONDS)
+            )
 
     def refresh(self) -> None:
         """Bring the index up to date.
@@ -108,7 +112,7 @@ class Staging:
             with reported(WORK):
                 work = opened.enter_context(beneath.opened(self._disk.root, WORK))
                 self._lock(opened)
-            self._remove_left_lock(work)
+            self._remove_left_lock()
             self._refresh(work)
             tidy(self._disk, self._repository)
 
@@ -132,7 +136,9 @@ class Staging:
         self._copy(work)
         if lines := self._news(commit):
             given = b"".join(line + b"\0" for line in lines)
-            result = self._run_git("update-index", "-z", "--index-info", given=given)
+            # As one file: another base would lie beside the copy.
+            one = ("-c", "core.splitIndex=false")
+            result = self._run_git(*one, "update-index", "-z", "--index-info", given=given)
             if result.status:
                 raise failure("update-index", result)
             self._publish(work, before)
@@ -152,42 +158,50 @@ class Staging:
 
     def _copy(self, work: beneath.Folder) -> None:
         """Copy the index to the work folder, where git may change it."""
-        for name in (_COPY, f"{_COPY}.lock"):
-            with contextlib.suppress(FileNotFoundError):
+        for name in work.names():
+            if name in {_COPY, f"{_COPY}.lock"} or name.startswith(_SHARED):
                 work.remove(name)
-        if (data := self._disk.read(_INDEX)) is not None:
-            with os.fdopen(work.open(_COPY, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-                file.write(data)
+        with beneath.opened(self._disk.root, GIT) as folder:
+            shared = [name for name in folder.names() if name.startswith(_SHARED)]
+        for name, copy in ((_INDEX, _COPY), *((f"{GIT}/{name}", name) for name in shared)):
+            if (data := self._disk.read(name)) is not None:
+                with os.fdopen(work.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                    file.write(data)
 
     def _publish(self, work: beneath.Folder, before: object) -> None:
         """Replace the index by the copy while holding the index's lock, as git itself does."""
         with beneath.opened(self._disk.root, GIT) as folder:
-            os.close(work.open(_PUBLISHING, os.O_WRONLY | os.O_CREAT))
             try:
-                os.close(folder.open(_INDEX_LOCK, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            except OSError as error:
-                work.remove(_PUBLISHING)  # or the next update removes a lock that is not ours
-                if not isinstance(error, FileExistsError):
-                    raise
+                self._take_lock(work, folder)
+            except FileExistsError as error:
                 raise Refusal(
                     Code.GIT_ERROR, "another git process holds the lock of the index (index.lock)"
                 ) from error
-            try:
-                if self._stamp() != before:
-                    raise Refusal(Code.GIT_ERROR, "another git process has just changed the index")
-                work.move(_COPY, folder, _INDEX.rpartition("/")[2])
-            finally:
+            if self._stamp() != before:
                 folder.remove(_INDEX_LOCK)
-                work.remove(_PUBLISHING)
+                raise Refusal(Code.GIT_ERROR, "another git process has just changed the index")
+            folder.replace(_INDEX_LOCK, _INDEX.rpartition("/")[2])
 
-    def _remove_left_lock(self, work: beneath.Folder) -> None:
+    def _take_lock(self, work: beneath.Folder, folder: beneath.Folder) -> None:
+        """Make the copy the index's lock: by that, one that is left is known as ours.
+
+        Raises:
+            FileExistsError: If somebody holds the lock.
+        """
+        try:
+            work.link(_COPY, folder, _INDEX_LOCK)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            os.close(folder.open(_INDEX_LOCK, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            work.move(_COPY, folder, _INDEX_LOCK)
+
+    def _remove_left_lock(self) -> None:
         """Remove the index's lock if a process of ours was killed while it held the lock."""
-        if self._disk.status(f"{WORK}/{_PUBLISHING}") is None:
-            return
-        with beneath.opened(self._disk.root, GIT) as folder:
-            for at, name in ((folder, _INDEX_LOCK), (work, _PUBLISHING)):
-                with contextlib.suppress(FileNotFoundError):
-                    at.remove(name)
+        ours, lock = self._disk.status(f"{WORK}/{_COPY}"), self._disk.status(f"{GIT}/{_INDEX_LOCK}")
+        if ours is not None and lock is not None and os.path.samestat(ours, lock):
+            with beneath.opened(self._disk.root, GIT) as folder:
+                folder.remove(_INDEX_LOCK)
 
     def _stamp(self) -> object:
         status = self._disk.status(_INDEX)
