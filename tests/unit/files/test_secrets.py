@@ -152,6 +152,9 @@ def test_a_file_that_is_a_key_is_known_by_its_beginning(kind: str) -> None:
     [
         ("password: Tr0ub4" + "dor&3", "password: ***********"),
         ("password: Tr0ub4" + "dor&3x&9y", "password: ***************"),
+        ("PASSWORD=ab&Xy12" + "zz$9Qw", "PASSWORD=*************"),
+        ("PASS=pa4s&Word12" + "3!", "PASS=*************"),
+        ("password: aB3$xY9k&amp;Zq7" + "more", "password: ********************"),
         ("/?password=Tr0ub4" + "dor9&page=3", "/?password=**********&page=3"),
         ("<b>password: Tr0ub4" + "dor9&lt;", "<b>password: **********&lt;"),
     ],

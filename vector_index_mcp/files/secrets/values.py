@@ -57,7 +57,7 @@ _SPACE = re.compile(r"[\"']?[ \t]{1,20}(?:[57] |(?=[^\s=:]))(?:\\\r?\n\s{0,40})?
 _OPENING = re.compile(r"(?:[NLbru@]{1,2}(?=[\"']))?(\\{0,3}[\"'`]|&quot;)")
 _BARE = re.compile(r"[^\s\"'`<>,;&(){}\[\]\\]{1,400}")
 # What goes on behind a `&`, which begins neither an entity nor the next field of a URL.
-_MORE = re.compile(r"(?:&(?![\w.-]{1,40}[=;])[^\s\"'`<>,;&=(){}\[\]\\]{1,100}){1,8}")
+_MORE = re.compile(r"(?:&(?:amp;)?(?![\w.-]{1,40}[=;])[^\s\"'`<>,;&=(){}\[\]\\]{1,100}){1,8}")
 _IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
 _LONGEST_VALUE = 2_000
 _LONGEST_SHORT_NAME = 4
@@ -88,7 +88,7 @@ def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
             continue
         for value in _values(text, end):
             if (value.is_likely or not is_short) and _is_secret(text, value, is_password):
-                yield value.start, _whole_end(text, value)
+                yield value.start, value.end
                 break
 
 
@@ -122,17 +122,13 @@ def _value(text: str, position: int) -> _Value | None:
         bare = _BARE.match(text, position)
         if bare is None or text[bare.end() : bare.end() + 1] in {"(", "[", "{"}:
             return None  # an expression
-        return _Value(*bare.span(), is_literal=False)
+        more = _MORE.match(text, bare.end())
+        return _Value(bare.start(), (more or bare).end(), is_literal=False)
     start, quote = opening.end(), opening[1]
     end = text.find(quote, start, start + _LONGEST_VALUE)
     if end < 0 or text.find("\n", start, end) >= 0:
         return None
     return _Value(start, end, is_literal=True)
-
-
-def _whole_end(text: str, value: _Value) -> int:
-    more = None if value.is_literal else _MORE.match(text, value.end)
-    return more.end() if more else value.end
 
 
 def _is_secret(text: str, value: _Value, is_password_name: bool) -> bool:

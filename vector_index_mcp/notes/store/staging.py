@@ -158,9 +158,7 @@ class Staging:
 
     def _copy(self, work: beneath.Folder) -> None:
         """Copy the index to the work folder, where git may change it."""
-        for name in work.names():
-            if name in {_COPY, f"{_COPY}.lock"} or name.startswith(_SHARED):
-                work.remove(name)
+        _remove_copy(work)
         with beneath.opened(self._disk.root, GIT) as folder:
             shared = [name for name in folder.names() if name.startswith(_SHARED)]
         for name, copy in ((_INDEX, _COPY), *((f"{GIT}/{name}", name) for name in shared)):
@@ -181,6 +179,7 @@ class Staging:
                 folder.remove(_INDEX_LOCK)
                 raise Refusal(Code.GIT_ERROR, "another git process has just changed the index")
             folder.replace(_INDEX_LOCK, _INDEX.rpartition("/")[2])
+        _remove_copy(work)
 
     def _take_lock(self, work: beneath.Folder, folder: beneath.Folder) -> None:
         """Make the copy the index's lock: by that, one that is left is known as ours.
@@ -264,3 +263,9 @@ class Staging:
         return self._repository.run(
             *arguments, given=given, environment={**git.without_settings(), "GIT_INDEX_FILE": index}
         )
+
+
+def _remove_copy(work: beneath.Folder) -> None:
+    for name in work.names():
+        if name in {_COPY, f"{_COPY}.lock"} or name.startswith(_SHARED):
+            work.remove(name)
