@@ -59,6 +59,20 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
     assert answer["note"].startswith(miss)
 
 
+@pytest.mark.parametrize(
+    ("query", "is_absent"),
+    [("QUIC", True), ("where is QUIC handled", True), ("API", False), ("quic", False)],
+)
+async def test_an_acronym_is_no_part_of_a_word(tmp_path, query, is_absent):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, {"fast.py": "def quick_api():\n    return 'quickly'\n", "slow.py": "x = 1\n"})
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        note = (await call(client, "search_index", query=query))["note"] or ""
+        assert ("No searched file contains" in note) == is_absent
+
+
 async def test_a_single_word_that_is_mistyped_shows_what_the_name_finds(client):
     text = await said(client, query="sendRequst")
     assert text.startswith("No searched file contains `sendRequst`; results for `send_request`:\n")

@@ -207,6 +207,14 @@ async def test_what_comes_next_in_the_file_is_named(client):
     assert starts == sorted(starts)
 
 
+async def test_of_hits_in_one_file_the_first_names_the_others(client):
+    answer = await call(client, "search_index", query="lib/dsl.py", path="lib", top_k=3)
+    files = [hit["file_path"] for hit in answer["results"]]
+    seen = [bool(hit.get("also")) for hit in answer["results"] if hit["file_path"] == files[0]]
+    assert len(seen) > 1
+    assert seen == [True, *[False] * (len(seen) - 1)]
+
+
 async def test_of_several_files_of_a_name_each_is_shown(client):
     answer = await call(client, "search_index", query="same.py")
     first, second, *_ = answer["results"]

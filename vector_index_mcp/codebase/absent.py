@@ -3,6 +3,7 @@
 An answer has to name them, since a reader would take the nearest hit for a match otherwise.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -22,6 +23,7 @@ _MOST_READ_BYTES = 10_000_000  # of skipped files, for one answer; 20 ms if they
 _SEARCHED = {MINIFIED, TOO_LARGE}
 """The reasons for which a file is skipped that may be searched for a name all the same."""
 _MOST_FILES = 3  # files that one sentence names
+_ACRONYM = re.compile(r"[A-Z]{3,8}")
 _LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log
 
 
@@ -42,13 +44,15 @@ async def absent(
     if len(query.tokens) > _LONGEST_ASKED:
         return (), ()
     shown = [folded(text) for text in texts]
-    names = [name for name in query.identifiers if not _stands_in(shown, name)]
+    whole = _acronyms_of(query)
+    names = [name for name in query.identifiers if not _stands_in(shown, name, whole)]
     # Report the parts of `user-name`, and not `username`, which nobody typed.
     known = query.compounds | {part for name in query.identifiers for part in words(name)}
-    others = [w for w in query.subject if w not in known and not _stands_in(shown, w)]
+    others = [w for w in query.subject if w not in known and not _stands_in(shown, w, whole)]
     lacking: list[str] = []
     for word in [*names, *others][:_MOST_ASKED]:
-        if len(lacking) < _MOST_REPORTED and await lacks(store, word, filters):
+        is_whole = word.lower() in whole
+        if len(lacking) < _MOST_REPORTED and await lacks(store, word, filters, is_whole=is_whole):
             lacking.append(word)
     return (
         tuple(name for name in lacking if name in names),
@@ -56,26 +60,44 @@ async def absent(
     )
 
 
-def outside(names: Sequence[str], texts: Iterable[str]) -> tuple[str, ...]:
-    """The names that stand in none of these texts, which may be newer than the index."""
+def outside(names: Sequence[str], texts: Iterable[str], query: Query) -> tuple[str, ...]:
+    """The names of a query that stand in none of these texts, which may be newer than the index."""
     shown = [folded(text) for text in texts] if names else []
-    return tuple(name for name in names if not _stands_in(shown, name))
+    whole = _acronyms_of(query)
+    return tuple(name for name in names if not _stands_in(shown, name, whole))
 
 
-def _stands_in(texts: Iterable[str], word: str) -> bool:
+def _acronyms_of(query: Query) -> frozenset[str]:
+    """The words that are typed in capital letters: `quick` does not contain QUIC."""
+    return frozenset(token.lower() for token in query.tokens if _ACRONYM.fullmatch(token))
+
+
+def _stands_in(texts: Iterable[str], word: str, acronyms: Collection[str]) -> bool:
     spelled = folded(last_name(word))
-    return any(spelled in text for text in texts)
+    if word.lower() not in acronyms:
+        return any(spelled in text for text in texts)
+    return any(spelled in words(text) for text in texts if spelled in text)
 
 
-async def lacks(store: Store, word: str, filters: Filters) -> bool:
-    """Whether no chunk contains `word`, in any spelling, or as a part of a longer word."""
+async def lacks(store: Store, word: str, filters: Filters, *, is_whole: bool = False) -> bool:
+    """Whether no chunk contains `word`, in any spelling, or as a part of a longer word.
+
+    Args:
+        store: Where to look.
+        word: The word.
+        filters: Which chunks to look at.
+        is_whole: Whether a part of a longer word is another word.
+
+    Raises:
+        StoreError: If the index cannot be read.
+    """
     name = last_name(word)
     asked = [joined(name)] if name.isascii() else words(name)
     if not asked or not asked[0]:
         return False
     for each in asked:
         if not await store.matching([each], 1, filters):
-            return not await store.contents.has_text(name, filters)
+            return is_whole or not await store.contents.has_text(name, filters)
     return False
 
 

@@ -10,7 +10,7 @@ import anyio.to_thread
 from vector_index_mcp.codebase import absent, named, respelling
 from vector_index_mcp.codebase.cited import cited, spots_of
 from vector_index_mcp.codebase.filters import files_of, why_nothing, why_unsearched
-from vector_index_mcp.codebase.introduction import asks_for_whole, introduced
+from vector_index_mcp.codebase.introduction import introduced, introducing
 from vector_index_mcp.codebase.wanted import Sample, Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
@@ -183,9 +183,10 @@ class _Search:
 
     async def _behind_introduction(self, hits: Sequence[Hit]) -> list[Hit] | None:
         may_be = self.filters in (NO_FILTERS, Filters(kind="docs"))
-        if not (may_be and asks_for_whole(self.wanted.query)):
+        paths = introducing(self.wanted.query) if may_be else None
+        if paths is None:
             return None
-        return await introduced(hits, self.limit, self.store, self.question.ledger)
+        return await introduced(hits, self.limit, self.store, self.question.ledger, paths)
 
     async def _why_none(self, hits: Sequence[Hit]) -> str:
         if hits:

@@ -1,4 +1,4 @@
-"""Answers a question about the project as a whole: with the file that introduces it.
+"""Answers a question about the project as a whole: with the file that introduces or licenses it.
 
 "What is this project for" has no word of its own to look for, and the words of an introduction are
 about its subject. So whatever says "project" or "for" would be found instead.
@@ -26,9 +26,14 @@ _AROUND = _ASKING | frozenset(
     "a all an are briefly code do does for give good in is it main me of our please s short show "
     "tell that the this to us use used whole you your".split()
 )
+_LICENSED = frozenset("licence licences license licensed licenses licensing".split())
+_AROUND_LICENSE = _AROUND | frozenset(
+    "distributed open or published released source terms under which".split()
+)
 _README = re.compile(
     r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?", re.IGNORECASE
 )
+_LICENSE = re.compile(r"(licen[cs]e|copying)([.-][\w.-]{1,30})?", re.IGNORECASE)
 # Tags, the text of links and images, addresses and headings: a beginning may be nothing else.
 _DECORATION = re.compile(r"<[^<>]*>|!?\[[^\[\]]*\]|\bhttps?://\S+|^#.*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -38,6 +43,19 @@ _BEGINNING = 4  # chunks
 # (92 %; of the first chunks alone 88 %) has half of the words of the package's own description.
 _LIKELY = 0.92
 _NAME = "introduction"  # in explanations
+
+
+def introducing(query: Query) -> re.Pattern[str] | None:
+    """Return a pattern of the paths that answer a question about the whole; None for others."""
+    if asks_for_whole(query):
+        return _README
+    return _LICENSE if _asks_for_license(query) else None
+
+
+def _asks_for_license(query: Query) -> bool:
+    said = {token.lower() for token in query.tokens}
+    about = said - _AROUND_LICENSE - _LICENSED
+    return bool(said & _LICENSED) and len(said) > 1 and about <= _WHOLE_IF_THIS
 
 
 def asks_for_whole(query: Query) -> bool:
@@ -52,9 +70,16 @@ def asks_for_whole(query: Query) -> bool:
 
 
 async def introduced(
-    hits: Sequence[Hit], limit: int, store: Store, ledger: Ledger
+    hits: Sequence[Hit], limit: int, store: Store, ledger: Ledger, paths: re.Pattern[str]
 ) -> list[Hit] | None:
     """Return `hits` behind the beginning of the file that introduces the project.
+
+    Args:
+        hits: What the search has found, best first.
+        limit: How many hits at most.
+        store: The store that was searched.
+        ledger: What is known of the project's files.
+        paths: A pattern of the paths of such files; the topmost is taken.
 
     Returns:
         At most `limit` hits; None if there is no such file.
@@ -62,7 +87,7 @@ async def introduced(
     Raises:
         StoreError: If the index cannot be read.
     """
-    known = filter(_README.fullmatch, ledger.keys())
+    known = filter(paths.fullmatch, ledger.keys())
     for key in sorted(known, key=lambda key: (len(PurePosixPath(key).parts), len(key), key)):
         rows = (await store.rows([key])).get(key, [])
         chunks = sorted((chunk for chunk, _ in rows), key=lambda chunk: chunk.chunk_index)

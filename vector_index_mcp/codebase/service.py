@@ -156,7 +156,9 @@ class Codebase:
         """Put together the answer to a question that was asked at `began`."""
         ledger, hits = answered.ledger, answered.hits
         now = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
-        names, missing = outside(found.absent, now), outside(found.missing, now)
+        names, missing = (
+            outside(words, now, what.query) for words in (found.absent, found.missing)
+        )
         if names and not found.respelled:
             hits = _nearest(hits)
         hits = hits[offset:]

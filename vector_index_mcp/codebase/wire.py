@@ -18,6 +18,7 @@ from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.codebase.named import Place
+from vector_index_mcp.engine.types import SCOPE_SEPARATOR
 from vector_index_mcp.errors import counted
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.processes import memory
@@ -30,7 +31,8 @@ if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait
 MASKED = re.compile(r"\*{4}")
 """How a masked credential begins. Other texts may contain it, too: use it only for files in which
 credentials were masked."""
-_MOST_OTHERS, _NAMES_OF_OTHER = 3, 2
+_MOST_OTHERS, _NAMES_OF_OTHER, _LONGEST_HEADING = 3, 2, 60
+_HEADED = frozenset({"markdown", "rst", "asciidoc"})  # a scope is a heading, no kind and name
 _AROUND_CHARS = 120  # of an answer without its hits, for the names of its fields
 
 
@@ -187,16 +189,16 @@ def search_result(
         detail: How much of each hit is shown.
         explain: Whether to explain the rank of each hit.
     """
+    shown_ids = {hit.chunk.document_id for hit in answer.hits}
+    first_of = {hit.chunk.key: hit for hit in reversed(answer.hits)}
     made = partial(
-        _hit,
-        answer=answer,
-        detail=detail,
-        shown_ids={hit.chunk.document_id for hit in answer.hits},
-        places=places_in(answer.searched.text),
-        explain=explain,
+        _hit, answer=answer, detail=detail, places=places_in(answer.searched.text), explain=explain
     )
     result = SearchResult(
-        results=[made(hit) for hit in answer.hits],
+        results=[
+            made(hit, also=_also(hit, shown_ids) if hit is first_of[hit.chunk.key] else [])
+            for hit in answer.hits
+        ],
         mode=answer.mode,
         absent=list(answer.absent),
         missing=list(answer.missing),
@@ -249,7 +251,8 @@ def _also(hit: "Hit", shown_ids: Collection[str]) -> list[str]:
 
 
 def _place(chunk: "StoredChunk") -> str:
-    around = chunk.scope.rpartition(" ")[2]
+    inner = chunk.scope.rpartition(SCOPE_SEPARATOR)[2]
+    around = inner[:_LONGEST_HEADING] if chunk.language in _HEADED else inner.rpartition(" ")[2]
     name = ", ".join(chunk.symbols[:_NAMES_OF_OTHER]) or around
     return f"{chunk.start_line}-{chunk.end_line} {name}".rstrip()
 
@@ -259,7 +262,7 @@ def _hit(
     *,
     answer: "Answer",
     detail: Detail,
-    shown_ids: Collection[str],
+    also: list[str],
     places: Sequence[Place],
     explain: bool,
 ) -> SearchHit:
@@ -283,7 +286,7 @@ def _hit(
         is_stale=chunk.key in answer.stale,
         is_cut=detail == "snippets" and text != chunk.text,
         is_masked=chunk.key in answer.masked and MASKED.search(text) is not None,
-        also=[] if chunk.key in answer.stale else _also(hit, shown_ids),
+        also=[] if chunk.key in answer.stale else also,
         extracted_text_chunk=text,
         document_id=chunk.document_id,
         content_hash=chunk.content_hash,

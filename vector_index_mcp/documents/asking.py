@@ -157,6 +157,10 @@ async def search(
     found = _documents_of(documents, answered, wanted.min_score)
     uses_meaning = wanted.mode is not Mode.WORDS and not is_listing
     note = _limits(found, answered, documents.embedder.reason, uses_meaning=uses_meaning)
+    if wanted.mode is Mode.MEANING and answered.hits and not found:  # its least score is not 0
+        best = rounded(max(hit.score for hit in answered.hits))
+        least = f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted"
+        note = ". ".join(filter(None, (note, least)))
     return Answer(wanted, stems, found, note, time.monotonic() - began)
 
 

@@ -16,6 +16,9 @@ else:  # `initialize` and the crew do without numpy: a third of their start
 # Vector: one embedding, float32, shape (dimension,), unit length.
 # Vectors: embeddings, float32, shape (n, dimension), rows of unit length.
 
+SCOPE_SEPARATOR = " › "
+"""Stands between the definitions or headings that a chunk lies in, the outermost first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:

@@ -13,7 +13,7 @@ from itertools import accumulate, takewhile
 from vector_index_mcp.engine.chunk.lines import cut_lines
 from vector_index_mcp.engine.chunk.outline import outline
 from vector_index_mcp.engine.chunk.parts import Part, flat
-from vector_index_mcp.engine.types import Chunk
+from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Chunk
 
 _COMMENT_STARTS = ("#", "//", "/*", "*", "--", "@", ";", "%", "[", "<!--", "(*", "{-")
 """Lines above a definition that begin so belong to it: comments, decorators, attributes."""
@@ -22,7 +22,6 @@ _CLOSING_WORDS = frozenset({"", "end", "fi", "done", "esac"})
 _FULL_SHARE = 0.6  # of the longest chunk: a chunk filled this far takes in no more neighbours
 _TINY_CHARS = 120  # a shorter chunk is too short to be found or understood alone
 _MAX_NESTING = 12
-SCOPE_SEPARATOR = " › "
 
 
 @dataclass(frozen=True, slots=True)

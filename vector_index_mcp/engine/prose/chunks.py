@@ -5,12 +5,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
-from vector_index_mcp.engine.chunk.cut import SCOPE_SEPARATOR, cut_along
+from vector_index_mcp.engine.chunk.cut import cut_along
 from vector_index_mcp.engine.chunk.headings import MAX_TITLE_CHARS, sections
 from vector_index_mcp.engine.chunk.parts import Part, flat
 from vector_index_mcp.engine.prose.fences import Lines, fences, outside
 from vector_index_mcp.engine.prose.paragraphs import cut_paragraphs
-from vector_index_mcp.engine.types import Chunk
+from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Chunk
 
 _ITEM = re.compile(r"\s{0,12}(?:[-*+]|\d{1,9}[.)])\s")
 

@@ -8,8 +8,7 @@ import os
 from collections.abc import Sequence
 
 from vector_index_mcp.engine import fields
-from vector_index_mcp.engine.chunk.cut import SCOPE_SEPARATOR
-from vector_index_mcp.engine.types import Chunk, Claim
+from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Chunk, Claim
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import Text
 

@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vector_index_mcp.engine.chunk import chunk_text
-from vector_index_mcp.engine.chunk.cut import SCOPE_SEPARATOR
 from vector_index_mcp.engine.chunk.grammars import GRAMMARS
 from vector_index_mcp.engine.chunk.headings import STYLES
+from vector_index_mcp.engine.types import SCOPE_SEPARATOR
 
 LANGUAGES = [*GRAMMARS, *STYLES, "other"]
 every_language = pytest.mark.parametrize("language", LANGUAGES)
