@@ -228,6 +228,16 @@ def test_a_script_gets_json_from_the_commands_of_the_bridge():
         assert told["status"] == "ok"
         assert told["properties"] == {"is_trained": True, "ntotal": 2, "d": 384}
         assert json.loads(ran(place, "health-check").stdout)["status"] == "ok"
+        shown = ran(place, "search", "guide", "yellow", "fruit").stdout.splitlines()
+        assert shown[0].startswith("1. ")
+        assert shown[0].endswith("guide/fruit.md")
+        done = ran(place, "search", "guid", "fruit", status=2)
+        assert "Dataset 'guid' does not exist" in done.stderr
+        done = ran(place, "search", "guide", "x" * 2_000, status=2)
+        assert "at most 1024 character(s)" in done.stderr
+        assert "Traceback" not in done.stderr
+        for wrong in (["guide"], ["guide", "fruit", "--index", str(index)], ["--query", "fruit"]):
+            ran(place, "search", *wrong, status=2)
 
 
 def test_a_script_is_told_what_is_wrong_as_json():

@@ -80,6 +80,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         _settle_source(grammar, line)
     if line.command == CONSOLE:
         _settle_place(grammar, line)
+    if line.command == SEARCH:
+        _check_search(grammar, line)
     return line
 
 
@@ -112,6 +114,17 @@ def _settle_source(parser: argparse.ArgumentParser, line: argparse.Namespace) ->
     if len(given) != 1:
         parser.error("name the folder of the texts once: `datasets index SOURCE --dataset-id ID`")
     [line.source] = given
+
+
+def _check_search(parser: argparse.ArgumentParser, line: argparse.Namespace) -> None:
+    """Exit unless a search names a dataset and a question, or an index and a question."""
+    if line.dataset_id is not None:
+        if not line.words:
+            parser.error("say what to look for: `datasets search ID WORDS`")
+        if line.index is not None or line.query is not None:
+            parser.error("name a dataset by its ID and WORDS, or an index by --index and --query")
+    elif missing := [f"--{name}" for name in ("query", "index") if getattr(line, name) is None]:
+        parser.error(f"the following arguments are required: {', '.join(missing)}")
 
 
 def _settle_place(parser: argparse.ArgumentParser, line: argparse.Namespace) -> None:
@@ -169,19 +182,30 @@ def _add_keeping(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
         command.add_argument("dataset_id", metavar="ID", help="as `list` shows it")
         command.add_argument("--json", action="store_true", help="print JSON")
     for command in (adding, removing, info, checking):
-        command.add_argument(
-            "--folder",
-            "--output",
-            dest="output",
-            metavar="DIR",
-            default=USUAL_FOLDER,
-            help=f"the folder of the datasets (./{USUAL_FOLDER})",
-        )
+        _add_folder(command)
+
+
+def _add_folder(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--folder",
+        "--output",
+        dest="output",
+        metavar="DIR",
+        default=USUAL_FOLDER,
+        help=f"the folder of the datasets (./{USUAL_FOLDER})",
+    )
 
 
 def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    search = add(SEARCH, "search one index for a script: JSON, as the original's bridge prints it")
-    search.add_argument("--query", metavar="Q", required=True, help="the question")
+    search = add(
+        SEARCH,
+        "search a dataset: `search ID WORDS`; for a script `search --index PATH --query Q`, which "
+        "prints JSON as the original's bridge does",
+    )
+    search.add_argument("dataset_id", metavar="ID", nargs="?", help="as `list` shows it")
+    search.add_argument("words", metavar="WORDS", nargs="*", help="the question")
+    _add_folder(search)
+    search.add_argument("--query", metavar="Q", help="the question, with --index")
     search.add_argument("--k", metavar="N", type=int, default=5, help="how many results (5)")
     search.add_argument(
         "--metadata", metavar="FILE", default="", help="the texts (metadata.json beside the index)"
@@ -191,7 +215,7 @@ def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
         command.add_argument(
             "--index",
             metavar="PATH",
-            required=True,
+            required=command is validating,
             help="the file or folder of the index, or the folder of its dataset",
         )
     add(HEALTH, "show the version, the model and whether FAISS is installed: JSON for a script")

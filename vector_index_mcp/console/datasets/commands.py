@@ -54,11 +54,11 @@ def run(
         from vector_index_mcp.console.datasets import keeping
 
         return keeping.COMMANDS[line.command](line)
-    if line.command in (SEARCH, VALIDATE, HEALTH):
+    if line.command in (VALIDATE, HEALTH) or (line.command == SEARCH and line.index is not None):
         from vector_index_mcp.console.datasets import bridge
 
         return bridge.COMMANDS[line.command](line, settings())
-    if line.command in (LIST, INFO, CHECK):
+    if line.command in (LIST, INFO, CHECK, SEARCH):
         from vector_index_mcp.console.datasets import looking
 
         return looking.COMMANDS[line.command](line, settings())

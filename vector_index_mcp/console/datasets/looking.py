@@ -1,4 +1,4 @@
-"""The commands that only read datasets: `list`, `info` and `validate`."""
+"""The commands that only read datasets: `list`, `info`, `search` and `validate`."""
 
 import argparse
 import json
@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp.console.commands import awaited
-from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, resolved
+from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, SEARCH, resolved
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.datasets import keeping, manifest, registry
+from vector_index_mcp.datasets.arguments import WrongArguments, asked
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.finding import lack_of
-from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets.refusal import BadDatasetError, Refusal
 from vector_index_mcp.datasets.registry import LoadError
-from vector_index_mcp.errors import UnknownError, VectorIndexError, counted
+from vector_index_mcp.errors import QueryError, UnknownError, VectorIndexError, counted
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.loading import load_datasets
 
@@ -124,6 +125,28 @@ def _size_of(folder: Path) -> int:
     return sum(file.stat().st_size for file in files)
 
 
+def _search(line: argparse.Namespace, settings: "Settings") -> int:
+    """Print the texts of a dataset that answer a question best; returns 1 if there are none.
+
+    Raises:
+        QueryError: If the question or the dataset makes no sense.
+    """
+    root, path = resolved(line.output), manifest_of(line)
+    given = {"dataset": line.dataset_id, "query": " ".join(line.words), "topK": line.k}
+    try:
+        wanted, described = asked(given), manifest.read(path, root, root.parent)
+        found, _ = awaited(partial(load_datasets(root, settings).search_one, described, wanted))
+    except (BadDatasetError, Refusal, WrongArguments) as error:
+        raise QueryError(str(error)) from error
+    for number, result in enumerate(found.results, start=1):
+        snippet = " ".join(result.snippet.split())
+        write(visible(f"{number}. {result.title} ({result.score:.2f})  {result.path}"))
+        write(f"   {visible(snippet)}")
+    for note in found.notes if found.results else [*found.notes, "nothing found"]:
+        write(visible(note), sys.stderr)
+    return 0 if found.results else 1
+
+
 def _check(line: argparse.Namespace, settings: "Settings") -> int:
     """Print what is wrong with a dataset; returns 1 if anything is."""
     root = resolved(line.output)
@@ -165,5 +188,6 @@ COMMANDS: "Mapping[str, Callable[[argparse.Namespace, Settings], int]]" = {
     LIST: _list,
     INFO: _info,
     CHECK: _check,
+    SEARCH: _search,
 }
 """The functions that run the commands, by name."""
