@@ -198,3 +198,30 @@ async def test_the_message_of_an_error_leads_to_where_it_is_raised(codebase):
     message = "What was loaded has to be saved to disk before the user closes panel 7"
     assert (await files(codebase, message))[0] == "pad/core.py"
     assert (await files(codebase, message, without=["verbatim"]))[0] != "pad/core.py"
+
+
+METHODS = "".join(
+    f"  step{n}(query) {{\n    const given = this.pool.take({n}, query);\n"
+    f"    this.log.write('step {n}', given);\n    return given.then((row) => row.id);\n  }}\n\n"
+    for n in range(30)
+)
+OWNED = {
+    "lib/base.js": f"class Client extends Emitter {{\n{METHODS}"
+    "  acquireConnection() {\n    if (!this.pool) {\n      throw new Error('no pool');\n    }\n"
+    "    const taken = this.pool.take();\n    this.log.write('taken', taken);\n"
+    "    return taken.then((found) => found.value);\n  }\n}\n",
+    "lib/trx.js": "function makeClient(client, trx) {\n  const trxClient = copy(client);\n"
+    "  trxClient.acquireConnection = () => trx.client.acquireConnection(client);\n"
+    "  return trxClient;\n}\n",
+}
+
+
+async def test_a_method_is_found_in_the_class_that_is_named(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, OWNED)
+    codebase = codebase_of(root, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        for query in ("Client.acquireConnection", "Client#acquireConnection"):
+            assert (await files(codebase, query))[0] == "lib/base.js"

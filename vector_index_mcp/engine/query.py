@@ -10,7 +10,7 @@ from vector_index_mcp.engine.declaration import declared_in
 from vector_index_mcp.engine.fields import symbol_word
 from vector_index_mcp.engine.kinds import kinds_asked_for, names_tests
 from vector_index_mcp.engine.spelling import composed
-from vector_index_mcp.engine.words import joined, last_name, query_words, words
+from vector_index_mcp.engine.words import joined, last_name, owner_of, query_words, words
 
 # Somebody may paste a log. These limit how much of a query is searched for and compared with each
 # candidate. In 100,000 chunks, a search for 128 words takes 1.5 times as long as one for three
@@ -104,6 +104,12 @@ class Query:
     def symbols(self) -> frozenset[str]:
         """The last names of `identifiers`, in the spelling in which definitions are compared."""
         return frozenset(filter(None, (joined(last_name(token)) for token in self.identifiers)))
+
+    @cached_property
+    def owners(self) -> frozenset[str]:
+        """What stands before the last names of `identifiers`: `foo` of `Foo.bar`."""
+        owners = filter(None, map(owner_of, self.identifiers))
+        return frozenset(filter(None, (joined(last_name(owner)) for owner in owners)))
 
     @cached_property
     def is_symbol(self) -> bool:

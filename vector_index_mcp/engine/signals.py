@@ -8,7 +8,7 @@ it out.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Self
@@ -25,6 +25,8 @@ _SHORTEST_SINGULAR = 3
 _SEPARATORS = str.maketrans("", "", "_-")
 _FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
 _LEAST_HELD = 0.35  # of the query's words, for a text that may repeat a part of it that counts
+_AROUND = re.compile(r"[\s›/.<>(),:]+")
+_OWNED = 2.0  # how much a definition in the class or file that is asked for counts beside others
 _OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
@@ -164,7 +166,20 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
     in_that_spelling = not ctx.query.spellings.isdisjoint(names)
     asked = ctx.query.is_symbol
     weight = ctx.weights.defines_when_asked if asked else ctx.weights.defines
-    return 1 + weight * (1 if in_that_spelling else _OTHER_SPELLING)
+    worth = 1 if in_that_spelling else _OTHER_SPELLING
+    return (1 + weight * worth) * (_OWNED if _is_owned(ctx.query.owners, chunk) else 1)
+
+
+def _is_owned(owners: Set[str], chunk: StoredChunk) -> bool:
+    """Return whether a chunk lies in the class or file that the query names: `Foo` of `Foo.bar`."""
+    if not owners:
+        return False
+    around = (
+        *_AROUND.split(chunk.scope),
+        *_AROUND.split(chunk.key),
+        *map(last_name, chunk.symbols),
+    )
+    return any(joined(name) in owners for name in around)
 
 
 def holds(ctx: Context, chunk: StoredChunk) -> float:

@@ -112,6 +112,11 @@ def last_name(symbol: str) -> str:
     return _SEPARATOR.split(symbol)[-1] or symbol
 
 
+def owner_of(symbol: str) -> str:
+    """Return what stands before the last part of a qualified name; empty if nothing does."""
+    return symbol.removesuffix(last_name(symbol)).rstrip(".#:/\\")
+
+
 def _runs_in(text: str) -> re.Pattern[str]:
     return _IDENTIFIER if text.isascii() else scripts.runs()
 
