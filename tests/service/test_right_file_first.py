@@ -225,3 +225,18 @@ async def test_a_method_is_found_in_the_class_that_is_named(tmp_path):
         await converged(codebase)
         for query in ("Client.acquireConnection", "Client#acquireConnection"):
             assert (await files(codebase, query))[0] == "lib/base.js"
+
+
+async def test_a_release_is_found_where_its_number_stands(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    numbers = "\n".join(f"    {n % 9}, {n % 7}, {n}, 69, 1.4, 1.4.{690 + n}," for n in range(9))
+    news = "".join(f"## 1.{minor}.69\n\n- Mends number {minor}.\n\n" for minor in range(9))
+    write(root, {"tables.h": f"int table[] = {{\n{numbers}\n}};\n", "NEWS.md": f"# News\n\n{news}"})
+    codebase = codebase_of(root, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        for query in ("1.4.69", "what changed in 1.4.69", "what is new in v1.4.69"):
+            [first, *_] = (await codebase.search(query, 3)).hits
+            assert first.chunk.key == "NEWS.md"
+            assert "1.4.69" in first.chunk.text

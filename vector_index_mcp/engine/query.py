@@ -36,6 +36,7 @@ _UP_TO_ROOT = re.compile(r"^(\.{0,2}/)+")
 _CODE_LIKE = re.compile(
     r"\w_\w|^_+\w|[a-z\d][A-Z]|[A-Z]{2}[a-z]|::|\w\.\w|\w[#/\\]\w|->|^[A-Z][a-z]+[A-Z]|^[$@]\w"
 )
+_RELEASE = re.compile(r"v?\d{1,5}(?:\.\d{1,5}){2,3}")  # `HTTP 1.1` is a subject
 _LONGEST_QUESTION = 40  # words; a longer query is a log or a sample of code
 _ABOUT_SYMBOLS = frozenset(
     "a an and class classes component const constant constructor declaration declared def defined "
@@ -118,9 +119,9 @@ class Query:
 
     @cached_property
     def is_question(self) -> bool:
-        """Whether the query describes something in words, without identifiers, paths or quotes."""
+        """Whether the query describes something in words, and names, quotes or numbers nothing."""
         is_short = len(self.subject) <= _LONGEST_QUESTION
-        return is_short and not (self.is_symbol or self.paths or self.phrases)
+        return is_short and not (self.is_symbol or self.paths or self.phrases or self.versions)
 
     @cached_property
     def matched(self) -> list[str]:
@@ -148,6 +149,11 @@ class Query:
     @cached_property
     def _lowered(self) -> list[str]:
         return [token.lower() for token in self.tokens]
+
+    @cached_property
+    def versions(self) -> list[str]:
+        """The numbers of releases: their parts stand in too many texts to tell anything."""
+        return [token for token in self.tokens if _RELEASE.fullmatch(token)][:_MOST_PHRASES]
 
     @cached_property
     def phrases(self) -> list[str]:

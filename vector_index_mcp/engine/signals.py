@@ -226,11 +226,24 @@ def named(ctx: Context, chunk: StoredChunk) -> float:
 
 
 def quoted(ctx: Context, chunk: StoredChunk) -> float:
-    """Raise a chunk that contains, letter for letter, a phrase that the query has in quotes."""
-    if not ctx.query.phrases:
+    """Raise a chunk that contains, letter for letter, a phrase in quotes or a release's number."""
+    phrases, versions = ctx.query.phrases, ctx.query.versions
+    if not (phrases or versions):
         return 1.0
     text = composed(chunk.text)
-    return 1 + ctx.weights.quoted * any(composed(p) in text for p in ctx.query.phrases)
+    has_phrase = any(composed(phrase) in text for phrase in phrases)
+    has_version = any(_has_version(text, version.removeprefix("v")) for version in versions)
+    return 1 + max(ctx.weights.quoted * has_phrase, ctx.weights.holds * has_version)
+
+
+def _has_version(text: str, version: str) -> bool:
+    at = text.find(version)
+    while at >= 0:
+        end = at + len(version)
+        if not (text[at - 1 : at].isdigit() or text[end : end + 1].isdigit()):
+            return True
+        at = text.find(version, end)
+    return False
 
 
 def verbatim(ctx: Context, chunk: StoredChunk) -> float:
