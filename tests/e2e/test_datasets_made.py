@@ -140,6 +140,8 @@ async def test_an_mcp_client_of_the_original_needs_no_other_arguments():
             listed = await client.call_tool("knowledge.listDatasets", {"includeErrors": True})
             [failed] = listed.structured_content["datasets"]
             assert failed["id"] == "broken"
+            path = place.folder / "elsewhere"
+            assert ran(place, "stop", "elsewhere").stdout == f"ended the service of {path}\n"
 
 
 def test_the_console_of_the_original_answers_over_http():

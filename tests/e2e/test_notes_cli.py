@@ -293,6 +293,12 @@ def test_a_running_service_answers_with_what_was_restored(filled):
     filled.says("logs")
 
 
+def test_the_service_is_ended_by_a_command_of_the_notes(filled):
+    assert filled.says("stop") == f"no background service is running for {filled.home}\n"
+    with client(filled):
+        assert filled.says("stop") == f"ended the service of {filled.home}\n"
+
+
 def test_the_service_is_ended_by_the_path_that_is_listed(filled):
     place = filled.place
 

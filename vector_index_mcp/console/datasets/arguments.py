@@ -16,7 +16,7 @@ from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP
 
 SERVE, LIST, INDEX, EXPORT = "serve", "list", "index", "export"
 PACK, ADD, DELETE = "pack", "add", "delete"
-INFO, CHECK, UI, CONSOLE = "info", "validate", "ui", "console"
+INFO, CHECK, UI, CONSOLE, STOP = "info", "validate", "ui", "console", "stop"
 SEARCH, VALIDATE, HEALTH = "search", "validate-index", "health-check"
 USUAL_FOLDER = "datasets"
 USUAL_PORT = 4_173  # as in the original program
@@ -152,7 +152,8 @@ def _add_looking(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
         console.set_defaults(host=None)
     if os.environ.get(_PORT):
         console.set_defaults(port=None)
-    for command in (serving, listing, ui, console):
+    stopping = add(STOP, "end the background service of the datasets; the next client starts one")
+    for command in (serving, listing, ui, console, stopping):
         command.add_argument(
             "folder",
             metavar="FOLDER",

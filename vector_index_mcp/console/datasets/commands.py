@@ -19,6 +19,7 @@ from vector_index_mcp.console.datasets.arguments import (
     LIST,
     PACK,
     SEARCH,
+    STOP,
     UI,
     VALIDATE,
     pass_on_log_level,
@@ -71,6 +72,10 @@ def run(
         from vector_index_mcp.console import ui
 
         return ui.run(endpoint, host_options, opens_browser=not line.no_open)
+    if line.command == STOP:
+        from vector_index_mcp.console import services
+
+        return services.stop_at(endpoint)
     if line.command == CONSOLE:
         return listening.run(line, endpoint, host_options, is_alone=True)
     from vector_index_mcp.background import relay

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from vector_index_mcp.console import unknown
 
-SERVE, LOGS, UI = "serve", "logs", "ui"
+SERVE, STOP, LOGS, UI = "serve", "stop", "logs", "ui"
 _HOME = "--home"
 _DESCRIPTION = """\
 What agents write down about projects: instructions, knowledge and to-do lists, kept in git.
@@ -188,6 +188,7 @@ def _add_looking_after(add: _Add) -> None:
     _add_yes(doctor)
     status = add("status", "", 0, 0, "show the state of the notes, their history and their remote")
     status.add_argument("--json", action="store_true", help="print what the MCP tool returns")
+    add(STOP, "", 0, 0, "end the background service of the notes; the next client starts one")
     logs = add(LOGS, "", 0, 0, "show what the service of the notes has logged")
     logs.add_argument("--follow", action="store_true", help="go on until Ctrl+C")
     ui = add(UI, "", 0, 0, "print a link to the page of the notes, and open it")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from vector_index_mcp.console.notes.arguments import LOGS, SERVE, UI
+from vector_index_mcp.console.notes.arguments import LOGS, SERVE, STOP, UI
 from vector_index_mcp.console.notes.desk import Desk
 
 
@@ -20,6 +20,10 @@ def run(line: argparse.Namespace, desk: Desk) -> int:
         from vector_index_mcp.console import services
 
         return services.logs_at(desk.endpoint, follow=line.follow)
+    if line.command == STOP:
+        from vector_index_mcp.console import services
+
+        return services.stop_at(desk.endpoint)
     if line.command == UI:
         from vector_index_mcp.console import ui
 
