@@ -284,6 +284,23 @@ async def test_code_like_a_line_is_found_without_that_line(client):
     assert "tests/test_cart.py" in {hit["file_path"] for hit in answer["results"]}
 
 
+async def test_of_code_like_a_line_what_a_query_asks_for_comes_first(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    code = "class {0}:\n    def open(self, way):\n        self.{0} = way.take({0}, self.{1})\n"
+    rows = {f"{name}.py": code.format(name, "plain") for name in ("one", "two", "three")}
+    rows["four.py"] = code.format("four", "streamed")
+    write(root, rows | {"stream.py": "def stream():\n    return streams\n"})
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        like = {"similar_to": "one.py:2", "top_k": 4, "verbose": True}
+        narrowed = await call(client, "search_index", query="streamed", **like)
+        assert narrowed["results"][0]["file_path"] == "four.py"
+        scores = [hit["score"] for hit in narrowed["results"]]
+        assert scores == sorted(scores, reverse=True)
+        assert narrowed["results"][1]["file_path"] != "stream.py"
+
+
 async def test_a_sample_is_compared_as_the_document_that_it_is(project):
     embedder = FakeEmbedder()
     async with serving(codebase_of(project, embedder)) as client:

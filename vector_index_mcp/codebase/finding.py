@@ -11,6 +11,7 @@ from vector_index_mcp.codebase import absent, named, respelling
 from vector_index_mcp.codebase.cited import cited, spots_of
 from vector_index_mcp.codebase.filters import files_of, why_nothing, why_unsearched
 from vector_index_mcp.codebase.introduction import introduced, introducing
+from vector_index_mcp.codebase.lead import first_about
 from vector_index_mcp.codebase.wanted import Sample, Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
@@ -21,6 +22,7 @@ from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
 _MOST_FILES = 3  # of one name
+_MOST_NARROWED = 30  # similar chunks that a query chooses from
 _MOST_CITED = 5  # places of a trace, from its innermost call
 
 _Names = Mapping[str, str]
@@ -86,7 +88,10 @@ class _Search:
     names: Derived[_Names]
 
     async def similar_to(self, sample: Sample) -> Findings:
-        """Find the chunks that are most similar to the sample, without the sample itself."""
+        """Find the chunks that are most similar to the sample, without the sample itself.
+
+        If there is a query too, those that have most of its words come first.
+        """
         chunk, vector = await sample.chunk(self.store, self.question.ledger, self.root)
         if vector is None:
             self.question.lack = "the code in similar_to has no vector yet"
@@ -94,9 +99,11 @@ class _Search:
         async def embed() -> Vector | None:
             return vector
 
-        query = self.wanted.query if self.wanted.query.text else Query(chunk.text)
-        hits = await search(self.store, query, embed, self.limit + 1, self.filters)
-        others = [hit for hit in hits if not _overlap(hit.chunk, chunk)][: self.limit]
+        about = self.wanted.query.subject
+        most = max(_MOST_NARROWED, self.limit) if about else self.limit
+        hits = await search(self.store, Query(chunk.text), embed, most + 1, self.filters)
+        others = [hit for hit in hits if not _overlap(hit.chunk, chunk)]
+        others = (first_about(others, about, "query") if about else others)[: self.limit]
         return Findings(others, await self._why_none(others))
 
     async def matching(self) -> Findings:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vector_index_mcp.engine.likelihood import likelihood
+from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.types import Hit, StoredChunk, Why
 
 _MOST_OTHERS = 3  # further chunks of the file that the hit names
@@ -43,12 +44,38 @@ def _logit(likely: float) -> float:
     return math.log(likely / (1 - likely))
 
 
+def first_about(hits: Sequence[Hit], subject: Sequence[str], name: str) -> list[Hit]:
+    """Return the hits that have most words of `subject` first, none with a score above another's.
+
+    Args:
+        hits: Best first.
+        subject: Words, as `Query.subject` has them.
+        name: What the reason is called in explanations.
+    """
+
+    def held(hit: Hit) -> int:
+        text = folded(f"{hit.chunk.key} {hit.chunk.text}")
+        return sum(word in text for word in subject)
+
+    shown: list[Hit] = []
+    most = math.inf
+    for hit in sorted(hits, key=held, reverse=True):
+        shown.append(_lowered(hit, name, most))
+        most = min(most, math.fsum(hit.why.likelihood.values())) if hit.why else most
+    return shown
+
+
 def _behind(hit: Hit, name: str, logit: float) -> Hit:
     """Lower a hit's likelihood: it is right at most as often as what leads is wrong."""
+    return _lowered(hit, name, -logit)
+
+
+def _lowered(hit: Hit, name: str, most: float) -> Hit:
+    """Lower a hit's likelihood to `most`, in logits."""
     if hit.why is None:
         return hit
     before = hit.why.likelihood
-    excess = max(0.0, math.fsum(before.values()) + logit)
-    parts = {**before, name: before.get(name, 0.0) - excess}
+    excess = max(0.0, math.fsum(before.values()) - most)
+    parts = {**before, name: before.get(name, 0.0) - excess} if excess else before
     because = replace(hit.why, likelihood=parts)
     return replace(hit, likelihood=likelihood(parts), why=because)
