@@ -101,7 +101,8 @@ async def test_what_introduces_a_project_has_a_usual_name_and_place(tmp_path, fi
 
 
 @pytest.mark.parametrize(
-    "query", ["what license is this under", "which licence does the project use", "license terms"]
+    "query",
+    ["what license is this under", "which licence does the project use", "how is this licensed"],
 )
 async def test_a_question_about_the_license_is_answered_with_it(tmp_path, query):
     other = {"lib/terms.py": "# license copyright redistribution of this project under terms\n"}
@@ -115,4 +116,5 @@ async def test_a_question_about_licenses_in_the_code_is_searched(tmp_path):
     code = {"src/check.py": "def check_license_key(key):\n    return key.valid\n"}
     async with await served(tmp_path, {"LICENSE.md": "Do as you like.\n", **code}) as client:
         await settled(client)
-        assert found(await asked(client, "where is the license key checked"))[0] == "src/check.py"
+        for query in ("where is the license key checked", "what does the license tool do"):
+            assert found(await asked(client, query))[0] == "src/check.py"

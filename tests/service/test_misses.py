@@ -61,7 +61,8 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
 
 @pytest.mark.parametrize(
     ("query", "is_absent"),
-    [("QUIC", True), ("where is QUIC handled", True), ("API", False), ("quic", False)],
+    [("QUIC", True), ("where is QUIC handled", True), ("API", False), ("quic", False)]
+    + [("a QUIC-based server", True), ("QUIC/HTTP3 server", True)],
 )
 async def test_an_acronym_is_no_part_of_a_word(tmp_path, query, is_absent):
     root = tmp_path / "project"

@@ -23,7 +23,7 @@ _MOST_READ_BYTES = 10_000_000  # of skipped files, for one answer; 20 ms if they
 _SEARCHED = {MINIFIED, TOO_LARGE}
 """The reasons for which a file is skipped that may be searched for a name all the same."""
 _MOST_FILES = 3  # files that one sentence names
-_ACRONYM = re.compile(r"[A-Z]{3,8}")
+_ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{3,8}(?![^\W\d_])")
 _LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log
 
 
@@ -43,16 +43,20 @@ async def absent(
     """
     if len(query.tokens) > _LONGEST_ASKED:
         return (), ()
-    shown = [folded(text) for text in texts]
-    whole = _acronyms_of(query)
-    names = [name for name in query.identifiers if not _stands_in(shown, name, whole)]
+    folded_texts = [folded(text) for text in texts]
+    acronyms = _acronyms_of(query)
+    names = [name for name in query.identifiers if not _stands_in(folded_texts, name, acronyms)]
     # Report the parts of `user-name`, and not `username`, which nobody typed.
     known = query.compounds | {part for name in query.identifiers for part in words(name)}
-    others = [w for w in query.subject if w not in known and not _stands_in(shown, w, whole)]
+    others = [
+        w for w in query.subject if w not in known and not _stands_in(folded_texts, w, acronyms)
+    ]
     lacking: list[str] = []
     for word in [*names, *others][:_MOST_ASKED]:
-        is_whole = word.lower() in whole
-        if len(lacking) < _MOST_REPORTED and await lacks(store, word, filters, is_whole=is_whole):
+        is_acronym = word.lower() in acronyms
+        if len(lacking) < _MOST_REPORTED and await lacks(
+            store, word, filters, is_acronym=is_acronym
+        ):
             lacking.append(word)
     return (
         tuple(name for name in lacking if name in names),
@@ -62,14 +66,14 @@ async def absent(
 
 def outside(names: Sequence[str], texts: Iterable[str], query: Query) -> tuple[str, ...]:
     """The names of a query that stand in none of these texts, which may be newer than the index."""
-    shown = [folded(text) for text in texts] if names else []
-    whole = _acronyms_of(query)
-    return tuple(name for name in names if not _stands_in(shown, name, whole))
+    folded_texts = [folded(text) for text in texts] if names else []
+    acronyms = _acronyms_of(query)
+    return tuple(name for name in names if not _stands_in(folded_texts, name, acronyms))
 
 
 def _acronyms_of(query: Query) -> frozenset[str]:
-    """The words that are typed in capital letters: `quick` does not contain QUIC."""
-    return frozenset(token.lower() for token in query.tokens if _ACRONYM.fullmatch(token))
+    """The words that are typed in capital letters."""
+    return frozenset(map(str.lower, _ACRONYM.findall(query.text)))
 
 
 def _stands_in(texts: Iterable[str], word: str, acronyms: Collection[str]) -> bool:
@@ -79,14 +83,14 @@ def _stands_in(texts: Iterable[str], word: str, acronyms: Collection[str]) -> bo
     return any(spelled in words(text) for text in texts if spelled in text)
 
 
-async def lacks(store: Store, word: str, filters: Filters, *, is_whole: bool = False) -> bool:
+async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool = False) -> bool:
     """Whether no chunk contains `word`, in any spelling, or as a part of a longer word.
 
     Args:
         store: Where to look.
         word: The word.
         filters: Which chunks to look at.
-        is_whole: Whether a part of a longer word is another word.
+        is_acronym: Whether the word counts only by itself: `quick` does not contain QUIC.
 
     Raises:
         StoreError: If the index cannot be read.
@@ -97,7 +101,7 @@ async def lacks(store: Store, word: str, filters: Filters, *, is_whole: bool = F
         return False
     for each in asked:
         if not await store.matching([each], 1, filters):
-            return is_whole or not await store.contents.has_text(name, filters)
+            return is_acronym or not await store.contents.has_text(name, filters)
     return False
 
 

@@ -7,6 +7,7 @@ runtime or a compiler, of which the project has none.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from vector_index_mcp.codebase.named import (
     Place,
@@ -18,44 +19,57 @@ from vector_index_mcp.codebase.named import (
 )
 from vector_index_mcp.engine.spelling import composed
 
-Cited = tuple[Place, ...]
+Readings = tuple[Place, ...]
 """What one part of a message may mean, the likeliest first."""
 
+_COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 _NUMBER = r"(\d{1,9})(?![\w/])"  # in `http://localhost:3000/src/app.js:12`, 3000 is no line
 # `File "a.py", line 12`, and of Erlang `{file,"a.erl"},{line,12}`.
 _QUOTED = rf'"([^"\n]{{1,4096}})"(?:, lines? |\}},\s{{0,3}}\{{line,){_NUMBER}'
 _JVM = rf"(?<![\w$.<>])([\w$.<>]{{1,1024}})\(([\w$-]{{1,256}}\.\w{{1,16}}):{_NUMBER}"
-# The folders of some frameworks are in brackets: `app/(shop)/page.tsx`.
+# The folders of some frameworks are in brackets: `app/(shop)/page.tsx`. Where one ends, no path may
+# begin, or a text of nothing else would be read again from each of them.
 _PATH = (
-    r"(?<![^\s\"'`()<>|,;:*?])"
-    r"((?:[A-Za-z]:[\\/])?(?:[^\s\"'`()<>|,;:*?]|\([\w.@-]{1,50}\)/){1,4096})"
+    r"(?<![^\s\"'`(<>|,;:*?=])"
+    r"((?:[A-Za-z]:[\\/])?(?:[^\s\"'`()<>|,;:*?=]|\([\w.@-]{1,50}\)/){1,4096})"
 )
 # `a.c:12`, `a.ts(12,5)`, `a.hs:(12,5)`, `A.java:[12,5]`, `(a.c.12)`, `A.cs:line 12`,
-# `a.sh: line 12`, `a.php on line 12`, `a.sh: 12: `, `a.py|12 col 5|`, `a.py#L12`.
+# `a.sh: line 12`, `a.php on line 12`, `a.sh: 12: `, `a.py|12 col 5|`, `a.py#L12`, `a.kt: (12, 5)`,
+# `a.py,line=12`, `a.scss 12:5`, `a.ts (12:5)`, and of ESLint the path above its lines.
 _LINE = (
-    r"(?::[\[(]?|: ?line |: (?=\d{1,9}:)|\(|\.(?=\d{1,9}\))|,? (?:on |at )?lines? "
-    rf"|\|(?=\d{{1,9}} col)|#L){_NUMBER}"
+    r"(?::[\[(]?|: ?(?:line |Zeile |ligne |\()|: (?=\d{1,9}:)|\(|\.(?=\d{1,9}\))"
+    r"|,? (?:on |at )?lines? |,line=|\|(?=\d{1,9} col)|#L"
+    r"|\s{1,8}\(?(?=\d{1,9}:\d{1,9}(?:[-)\s]|$)))"
+    rf"{_NUMBER}"
 )
-_VERSION = r"(?:\?[\w=&.%-]{0,200})?[\"'`]?"  # `App.tsx?t=1712:17:11`, or a quote around the path
+_BEHIND_PATH = r"(?:\?[\w=&.%-]{0,200})?[\"'`]?"  # `App.tsx?t=1712:17:11`, or a quote around it
 _TEST = r"::(?:\w{1,200}::){0,5}(\w{1,200})"  # `tests/test_a.py::TestA::test_b`, as pytest has it
-_CITED = re.compile(f"{_QUOTED}|{_JVM}|{_PATH}(?:{_VERSION}{_LINE}|{_TEST})")
-# Traces of Python and of pytest (`a.py:12: in f`) end with the call that failed, others begin so.
-_LAST_IS_INNERMOST = re.compile(r"most recent call last|:\d{1,9}: in \w", re.IGNORECASE)
+_CITED = re.compile(f"{_QUOTED}|{_JVM}|{_PATH}(?:{_BEHIND_PATH}{_LINE}|{_TEST})")
+# Traces of Python and of pytest (`a.py:12: in f`) end with the innermost call, others begin so.
+_LAST_IS_INNERMOST = re.compile(
+    r"most recent call last|:\d{1,9}: in (?!function\b|local\b|method\b|field\b|upvalue\b|main )\w",
+    re.IGNORECASE,
+)
 _MOST = 500
 _LONGEST_BEFORE = 200  # characters of a line that may belong to a path with spaces
 # Where systems keep what others have written.
 _LIBRARIES = re.compile(
     r"(?:^|/)(?:node_modules|(?:site|dist)-packages|usr/(?:lib|lib64|include|local)|rustc"
     r"|\.(?:cargo|rustup|m2|gradle|nuget|pyenv|nvm|npm)|pkg/mod|gems|vendor|nix/store|homebrew"
-    r"|lib/python[\d.]+|Python\d+/Lib)/"
+    r"|hostedtoolcache|(?:program files|sdk)/go[\d.]*|lib/python[\d.]+"
+    r"|(?:python\d+|anaconda\d?|miniconda\d?)/lib)/",
+    re.IGNORECASE,
 )
 _PACKAGES = re.compile(r"(?:node_modules|(?:site|dist)-packages)/")
-_RELEASE = re.compile(r"/([^/@]+?)[@-]v?\d+\.\d[^/]*/(.+)")  # `clap-4.4.0/src/error.rs`
-_TELLING_FOLDERS = 3  # of a path that hardly two packages have, with its name
+_RELEASE = re.compile(r"([^@]+?)[@-]v?\d+\.\d.*", re.DOTALL)  # `clap-4.4.0`
 
 
-def cited(text: str) -> list[Cited]:
-    """Return the places that a message cites, the innermost call first."""
+def cited(text: str) -> list[Readings]:
+    """Return the places that a message cites, in its order.
+
+    Of a trace that ends with the innermost call, that call is the first.
+    """
+    text = _COLOUR.sub("", text)
     readings = (_readings(text, found) for found in _CITED.finditer(text))
     places = [*dict.fromkeys(filter(None, readings))]
     return (places[::-1] if _LAST_IS_INNERMOST.search(text) else places)[:_MOST]
@@ -72,7 +86,7 @@ def line_meant(places: Iterable[Place], key: str, first: int, last: int) -> int 
     return next(here, None)
 
 
-def _readings(text: str, found: re.Match[str]) -> Cited:
+def _readings(text: str, found: re.Match[str]) -> Readings:
     quoted, quoted_line, method, class_file, class_line, path, line, test = found.groups()
     if quoted:
         return (place_at(quoted, int(quoted_line)),)
@@ -86,7 +100,7 @@ def _readings(text: str, found: re.Match[str]) -> Cited:
     return (*_with_spaces(text, found.start(6), found.end(6), place), place)
 
 
-def _with_spaces(text: str, start: int, end: int, place: Place) -> Cited:
+def _with_spaces(text: str, start: int, end: int, place: Place) -> Readings:
     """Return the whole line up to the end of a path, if that may be a path with spaces."""
     begin = max(text.rfind("\n", 0, start) + 1, start - _LONGEST_BEFORE)
     before = text[begin:start].lstrip()
@@ -95,53 +109,60 @@ def _with_spaces(text: str, start: int, end: int, place: Place) -> Cited:
     return (place_at(before + text[start:end], place.line, place.symbol),)
 
 
-def _of_class(method: str, file: str, line: int) -> Cited:
+def _of_class(method: str, file: str, line: int) -> Readings:
     """Return the file of a class in the folders of its package.
 
     In Kotlin and Scala, the first of these folders are often left out.
     """
     package = method.split(".")[:-2]
-    return tuple(
-        Place("/".join([*package[first:], file]), line) for first in range(len(package) or 1)
-    )
+    left_out = 1 if file.endswith(".java") else len(package) or 1
+    return tuple(Place("/".join([*package[first:], file]), line) for first in range(left_out))
 
 
-def spots_of(places: Iterable[Cited], keys: Sequence[str], project: str) -> list[Spot]:
+def spots_of(places: Sequence[Readings], keys: Sequence[str], root: Path) -> list[Spot]:
     """Return the lines of files that these places mean, without those in other projects.
 
     Args:
         places: The places.
         keys: The files of the project.
-        project: The name of the project's folder.
+        root: The project's folder.
     """
-    read = [list(readings) for readings in places]
-    names = {place.name for readings in read for place in readings}
+    names = {place.name for readings in places for place in readings}
     of_name: defaultdict[str, list[str]] = defaultdict(list)
     for key in keys:
         if (name := composed(key.rpartition("/")[2])) in names:
             of_name[name].append(key)
-    return list(dict.fromkeys(_spots(read, of_name, project)))
+    return list(dict.fromkeys(_spots(places, of_name, root)))
 
 
 def _spots(
-    places: Iterable[Iterable[Place]], of_name: Mapping[str, Sequence[str]], project: str
+    places: Iterable[Readings], of_name: Mapping[str, Sequence[str]], root: Path
 ) -> Iterator[Spot]:
     for readings in places:
         for place in readings:
-            if files := _files_of(place, of_name.get(place.name, ()), project):
+            if files := _files_of(place, of_name.get(place.name, ()), root):
                 yield from (Spot(file, place.line, place.symbol) for file in files)
                 break
 
 
-def _files_of(place: Place, keys: Sequence[str], project: str) -> list[str]:
-    library = _LIBRARIES.search(place.path)
+def _files_of(place: Place, keys: Sequence[str], root: Path) -> list[str]:
+    project, inside = root.name, place.below(root)
+    library = _LIBRARIES.search(place.path) if inside == place else None
     if library is None:
-        return files_at(place, keys, project)
+        return files_at(inside, keys, project)
     if packages := [*_PACKAGES.finditer(place.path)]:
         return _of_package(place.path[packages[-1].end() :].split("/"), keys, project)
-    if release := _RELEASE.search(place.path, library.end() - 1):
-        return _of_package([release[1], *release[2].split("/")], keys, project)
+    if package := _released(place.path[library.end() :].split("/")):
+        return _of_package(package, keys, project)
     return [key for key in keys if library[0] in f"/{key}" and place.may_be(key)]
+
+
+def _released(path: Sequence[str]) -> list[str]:
+    """Return a path from a package on, without its release; empty if it has no such folder."""
+    for at, folder in enumerate(path[:-1], start=1):
+        if release := _RELEASE.fullmatch(folder):
+            return [release[1], *path[at:]]
+    return []
 
 
 def _of_package(path: Sequence[str], keys: Sequence[str], project: str) -> list[str]:
@@ -151,7 +172,7 @@ def _of_package(path: Sequence[str], keys: Sequence[str], project: str) -> list[
     """
     if whole := [key for key in keys if Place("/".join(path), 0).is_in(key)]:
         return sorted(whole, key=lambda key: key.count("/"))
-    scope = 1 + path[0].startswith("@")  # `@babel/core`
-    name, inside = path[scope - 1], path[scope:]
-    is_this = project.casefold().startswith(name.casefold()) or len(inside) >= _TELLING_FOLDERS
+    parts = 2 if path[0].startswith("@") else 1  # `@babel/core`
+    name, inside = path[:parts][-1], path[parts:]
+    is_this = project.casefold().startswith(name.casefold())  # `knex-3.1.0` as well
     return [key for key in keys if is_this and composed(key) == "/".join(inside)]

@@ -138,7 +138,7 @@ class _Search:
         """
         text = self.wanted.query.text
         place = named.place_of(text).below(self.root)
-        messages = cited(text)
+        messages = await anyio.to_thread.run_sync(cited, text)
         is_free = replace(self.filters, folder="") == NO_FILTERS
         if not is_free or not (messages or named.may_be_path(place)):
             return Findings()
@@ -151,7 +151,7 @@ class _Search:
             return led
         if files:
             return Findings(without_text=tuple(files))
-        spots = await anyio.to_thread.run_sync(spots_of, messages, known, self.root.name)
+        spots = await anyio.to_thread.run_sync(spots_of, messages, known, self.root)
         if led := await self._behind(spots, hits, _MOST_CITED):
             return led
         unsearched = partial(why_unsearched, place.path, self.root, self.question.ledger)

@@ -28,7 +28,7 @@ _AROUND = _ASKING | frozenset(
 )
 _LICENSED = frozenset("licence licences license licensed licenses licensing".split())
 _AROUND_LICENSE = _AROUND | frozenset(
-    "distributed open or published released source terms under which".split()
+    "distributed have how open or published released software source terms under we which".split()
 )
 _README = re.compile(
     r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?", re.IGNORECASE
@@ -41,6 +41,7 @@ _LEAST_WORDS = 3
 _BEGINNING = 4  # chunks
 # Measured by benchmarks/introductions.py: of 506 READMEs of npm packages, what is chosen of 463
 # (92 %; of the first chunks alone 88 %) has half of the words of the package's own description.
+# Licenses: not measured.
 _LIKELY = 0.92
 _NAME = "introduction"  # in explanations
 
@@ -55,7 +56,8 @@ def introducing(query: Query) -> re.Pattern[str] | None:
 def _asks_for_license(query: Query) -> bool:
     said = {token.lower() for token in query.tokens}
     about = said - _AROUND_LICENSE - _LICENSED
-    return bool(said & _LICENSED) and len(said) > 1 and about <= _WHOLE_IF_THIS
+    is_sentence = len(said) > 1  # `license` alone is a word to search for
+    return is_sentence and bool(said & _LICENSED) and about <= _WHOLE
 
 
 def asks_for_whole(query: Query) -> bool:
@@ -72,7 +74,7 @@ def asks_for_whole(query: Query) -> bool:
 async def introduced(
     hits: Sequence[Hit], limit: int, store: Store, ledger: Ledger, paths: re.Pattern[str]
 ) -> list[Hit] | None:
-    """Return `hits` behind the beginning of the file that introduces the project.
+    """Return `hits` behind the beginning of the file that answers a question about the whole.
 
     Args:
         hits: What the search has found, best first.

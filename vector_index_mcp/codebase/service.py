@@ -156,9 +156,8 @@ class Codebase:
         """Put together the answer to a question that was asked at `began`."""
         ledger, hits = answered.ledger, answered.hits
         now = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
-        names, missing = (
-            outside(words, now, what.query) for words in (found.absent, found.missing)
-        )
+        names = outside(found.absent, now, what.query)
+        missing = outside(found.missing, now, what.query)
         if names and not found.respelled:
             hits = _nearest(hits)
         hits = hits[offset:]

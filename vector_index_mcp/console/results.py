@@ -14,6 +14,7 @@ from vector_index_mcp.codebase import colours
 from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_line
+from vector_index_mcp.codebase.named import Place
 from vector_index_mcp.codebase.text import miss, nothing_found
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import counted
@@ -87,10 +88,10 @@ def readable(
             more than the others. None: show all lines.
     """
     blocks = [paint(visible(miss(result)), _RED)] if result.absent else []
-    shares, is_cut = _shares(result.results, rows), False
+    shares, is_cut, places = _shares(result.results, rows), False, places_in(query.text)
     for number, (hit, share) in enumerate(zip(result.results, shares, strict=True), start=1):
         lines = _lines(hit, paint)
-        shown = lines if share is None else _window(lines, hit, query, share)
+        shown = lines if share is None else _window(lines, hit, query, places, share)
         is_cut = is_cut or len(shown) < len(lines)
         also = [f"also {visible('; '.join(hit.also))}"] if hit.also else []
         below = [paint(line, _DIM) for line in (*also, *(_explained(hit.why) if hit.why else ()))]
@@ -105,9 +106,11 @@ def readable(
 def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
     """Return one line `path:line:text` for each result, as grep writes it and editors read it.
 
-    This is the line of the result that has the most words of the query; of several, the first.
+    The line is the one that the query names by its number, or else the one that has the most words
+    of the query; of several, the first.
     """
-    return [_grep_line(hit, query, folder) for hit in result.results]
+    places = places_in(query.text)
+    return [_grep_line(hit, query, places, folder) for hit in result.results]
 
 
 def notes(result: SearchResult) -> list[str]:
@@ -118,15 +121,16 @@ def notes(result: SearchResult) -> list[str]:
     return [visible(line) for line in lines]
 
 
-def _grep_line(hit: SearchHit, query: Query, folder: str) -> str:
+def _grep_line(hit: SearchHit, query: Query, places: Sequence[Place], folder: str) -> str:
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    best = _best(lines, hit, query)
+    best = _line_that_matters(lines, hit, query, places)
     return f"{_place(hit, folder)}:{hit.start_line + best}:{lines[best].rstrip()}"
 
 
-def _best(lines: Sequence[str], hit: SearchHit, query: Query) -> int:
-    """Return the index of the line that matters most: the one that is asked for by its number."""
-    places = places_in(query.text)
+def _line_that_matters(
+    lines: Sequence[str], hit: SearchHit, query: Query, places: Sequence[Place]
+) -> int:
+    """Return the index of the line that the query names, or else the one with most of its words."""
     named = line_meant(places, hit.file_path, hit.start_line, hit.start_line + len(lines) - 1)
     return best_line(lines, query, hit.symbols) if named is None else named
 
@@ -145,12 +149,15 @@ def _shares(hits: Sequence[SearchHit], rows: int | None) -> Sequence[int | None]
     return [max(2, left - other * (count - 1)), *[other] * (count - 1)]
 
 
-def _window(lines: list[str], hit: SearchHit, query: Query, most: int) -> list[str]:
+def _window(
+    lines: list[str], hit: SearchHit, query: Query, places: Sequence[Place], most: int
+) -> list[str]:
     """Return at most `most` lines around the one that matters most; a third of them before it."""
     if len(lines) <= most:
         return lines
     text = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    first = min(_best(text, hit, query) - most // 3, len(lines) - most)
+    matters = _line_that_matters(text, hit, query, places)
+    first = min(matters - most // 3, len(lines) - most)
     first = max(0, first)
     return lines[first : first + most]
 

@@ -86,7 +86,7 @@ class Answer:
     """The stems of the query's words."""
     found: tuple[Found, ...]
     note: str
-    """Why documents may be missing, or were not compared by meaning; otherwise empty."""
+    """What limits the answer, in sentences without a full stop at the end; otherwise empty."""
     seconds: float
 
     def snippet_of(
@@ -157,7 +157,8 @@ async def search(
     found = _documents_of(documents, answered, wanted.min_score)
     uses_meaning = wanted.mode is not Mode.WORDS and not is_listing
     note = _limits(found, answered, documents.embedder.reason, uses_meaning=uses_meaning)
-    if wanted.mode is Mode.MEANING and answered.hits and not found:  # its least score is not 0
+    # `vsearch` leaves out scores below 0.3, unless it is asked for others.
+    if wanted.mode is Mode.MEANING and answered.hits and not found:
         best = rounded(max(hit.score for hit in answered.hits))
         least = f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted"
         note = ". ".join(filter(None, (note, least)))
@@ -179,7 +180,7 @@ def _documents_of(documents: Documents, answered: Answered, least: float) -> tup
 def _limits(
     found: Sequence[Found], answered: Answered, no_model: str, *, uses_meaning: bool
 ) -> str:
-    """Say why documents may be missing, and that meaning did not count, or not for all of them."""
+    """Say why documents may be missing or stale, and for which of them meaning did not count."""
     limits = [_CATCHING_UP] if answered.was_catching_up else []
     if stale := sum(each.is_stale for each in found):
         is_found = "was found by its" if stale == 1 else "were found by their"
@@ -266,10 +267,10 @@ class _Finder:
 
         async def look(most: int) -> tuple[ranking.Fusion, int, bool]:
             variants = [await variant(store, *each, most, self._filters) for each in wordings]
-            telling = await self._without_fragments(variants[0].lexical, store, most)
-            variants[0] = replace(variants[0], lexical=telling)
-            fusion = await fused(store, variants, ledger.chunk_count)
             is_more = any(most in (len(v.lexical), len(v.semantic)) for v in variants)
+            telling = await self._without_fragments(variants[0].lexical, store, most)
+            variants[0] = replace(variants[0], lexical=telling)  # the others are the model's words
+            fusion = await fused(store, variants, ledger.chunk_count)
             return fusion, len(fusion.fused), is_more
 
         fusion = await deep_enough(look, limit)

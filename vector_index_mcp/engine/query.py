@@ -37,6 +37,7 @@ _CODE_LIKE = re.compile(
     r"\w_\w|^_+\w|[a-z\d][A-Z]|[A-Z]{2}[a-z]|::|\w\.\w|\w[#/\\]\w|->|^[A-Z][a-z]+[A-Z]|^[$@]\w"
 )
 _RELEASE = re.compile(r"v?\d{1,5}(?:\.\d{1,5}){2,3}")  # `HTTP 1.1` is a subject
+_MOST_RELEASES = 16
 _LONGEST_QUESTION = 40  # words; a longer query is a log or a sample of code
 _ABOUT_SYMBOLS = frozenset(
     "a an and class classes component const constant constructor declaration declared def defined "
@@ -95,7 +96,10 @@ class Query:
 
     @cached_property
     def _telling(self) -> list[str]:
-        """The tokens that may be names: neither paths nor words like `function` or `the`."""
+        """The tokens that may be names: neither paths nor words like `function` or `the`.
+
+        Of a pasted declaration, only the name that it declares.
+        """
         if declared := declared_in(self.text):
             return [declared]
         names = (t for t in self.tokens if len(t) <= _LONGEST_NAME_CHARS and "/" not in t)
@@ -108,7 +112,7 @@ class Query:
 
     @cached_property
     def owners(self) -> frozenset[str]:
-        """What stands before the last names of `identifiers`: `foo` of `Foo.bar`."""
+        """What stands before the last names of `identifiers`, spelled as in `symbols`."""
         owners = filter(None, map(owner_of, self.identifiers))
         return frozenset(filter(None, (joined(last_name(owner)) for owner in owners)))
 
@@ -119,7 +123,10 @@ class Query:
 
     @cached_property
     def is_question(self) -> bool:
-        """Whether the query describes something in words, and names, quotes or numbers nothing."""
+        """Whether the query describes something in words, without identifiers, paths or quotes.
+
+        Nor has it the number of a release.
+        """
         is_short = len(self.subject) <= _LONGEST_QUESTION
         return is_short and not (self.is_symbol or self.paths or self.phrases or self.versions)
 
@@ -153,7 +160,8 @@ class Query:
     @cached_property
     def versions(self) -> list[str]:
         """The numbers of releases: their parts stand in too many texts to tell anything."""
-        return [token for token in self.tokens if _RELEASE.fullmatch(token)][:_MOST_PHRASES]
+        found = (token for token in self.tokens if _RELEASE.fullmatch(token))
+        return [token.removeprefix("v") for token in islice(found, _MOST_RELEASES)]
 
     @cached_property
     def phrases(self) -> list[str]:

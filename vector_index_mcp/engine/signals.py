@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from vector_index_mcp.engine import kinds
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import composed, folded
-from vector_index_mcp.engine.types import StoredChunk
+from vector_index_mcp.engine.types import SCOPE_SEPARATOR, StoredChunk
 from vector_index_mcp.engine.verbatim import Repeats
 from vector_index_mcp.engine.words import joined, last_name, parts_of, words
 
@@ -25,8 +25,7 @@ _SHORTEST_SINGULAR = 3
 _SEPARATORS = str.maketrans("", "", "_-")
 _FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
 _LEAST_HELD = 0.35  # of the query's words, for a text that may repeat a part of it that counts
-_AROUND = re.compile(r"[\s›/.<>(),:]+")
-_OWNED = 2.0  # how much a definition in the class or file that is asked for counts beside others
+_BETWEEN_NAMES = re.compile(rf"[\s{SCOPE_SEPARATOR}/.<>(),:]+")
 _OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
@@ -38,6 +37,8 @@ class Weights:
     """The share of vector search in the score, for a sentence; full-text search has the rest."""
     semantic_for_symbols: float = 0.2
     """The same, for a query that is an identifier."""
+    owned: float = 2.0
+    """How much a definition in the class or file that the query names counts beside others."""
     defines: float = 1.0
     """The worth of a definition, for a sentence."""
     defines_when_asked: float = 4.0
@@ -48,6 +49,7 @@ class Weights:
     coverage: float = 0.5
     named: float = 5.0
     quoted: float = 3.0
+    numbered: float = 6.0
     verbatim: float = 8.0
     """The worth of a text that repeats the whole query, word for word."""
     support: float = 0.3
@@ -158,7 +160,10 @@ def stem(word: str) -> str:
 
 
 def defines(ctx: Context, chunk: StoredChunk) -> float:
-    """Raise a chunk that defines an identifier of the query: people want the definition first."""
+    """Raise a chunk that defines an identifier of the query: people want the definition first.
+
+    Most of all one in the class or file that the query names (`Foo.bar`).
+    """
     wanted = ctx.query.symbols
     if not wanted or wanted.isdisjoint(joined(last_name(name)) for name in chunk.symbols):
         return 1.0
@@ -167,16 +172,16 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
     asked = ctx.query.is_symbol
     weight = ctx.weights.defines_when_asked if asked else ctx.weights.defines
     worth = 1 if in_that_spelling else _OTHER_SPELLING
-    return (1 + weight * worth) * (_OWNED if _is_owned(ctx.query.owners, chunk) else 1)
+    return (1 + weight * worth) * (ctx.weights.owned if _is_owned(ctx.query.owners, chunk) else 1)
 
 
 def _is_owned(owners: Set[str], chunk: StoredChunk) -> bool:
-    """Return whether a chunk lies in the class or file that the query names: `Foo` of `Foo.bar`."""
+    """Return whether a chunk lies in the class or file that the query names, or defines it."""
     if not owners:
         return False
     around = (
-        *_AROUND.split(chunk.scope),
-        *_AROUND.split(chunk.key),
+        *_BETWEEN_NAMES.split(chunk.scope),
+        *_BETWEEN_NAMES.split(chunk.key),
         *map(last_name, chunk.symbols),
     )
     return any(joined(name) in owners for name in around)
@@ -226,17 +231,20 @@ def named(ctx: Context, chunk: StoredChunk) -> float:
 
 
 def quoted(ctx: Context, chunk: StoredChunk) -> float:
-    """Raise a chunk that contains, letter for letter, a phrase in quotes or a release's number."""
-    phrases, versions = ctx.query.phrases, ctx.query.versions
-    if not (phrases or versions):
+    """Raise a chunk that contains, letter for letter, a phrase that the query has in quotes."""
+    if not ctx.query.phrases:
         return 1.0
     text = composed(chunk.text)
-    has_phrase = any(composed(phrase) in text for phrase in phrases)
-    has_version = any(_has_version(text, version.removeprefix("v")) for version in versions)
-    return 1 + max(ctx.weights.quoted * has_phrase, ctx.weights.holds * has_version)
+    return 1 + ctx.weights.quoted * any(composed(p) in text for p in ctx.query.phrases)
 
 
-def _has_version(text: str, version: str) -> bool:
+def numbered(ctx: Context, chunk: StoredChunk) -> float:
+    """Raise a chunk that contains the number of a release that the query has."""
+    return 1 + ctx.weights.numbered * any(_has(chunk.text, v) for v in ctx.query.versions)
+
+
+def _has(text: str, version: str) -> bool:
+    """Return whether a text has a number that is no part of a longer one: no 1.2.3 in 1.2.34."""
     at = text.find(version)
     while at >= 0:
         end = at + len(version)
@@ -267,7 +275,7 @@ def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
 
 SIGNALS: dict[str, Signal] = {
     signal.__name__: signal
-    for signal in (defines, holds, path, coverage, named, quoted, verbatim, kind_of_file)
+    for signal in (defines, holds, path, coverage, named, quoted, numbered, verbatim, kind_of_file)
 }
 """The signals by name, so that benchmarks can leave one out."""
 

@@ -24,7 +24,8 @@ _MOST_JOINED = 32  # words; in a longer query, neighbours are seldom parts of on
 _LONGEST_KEPT_CHARS = 256  # a longer run, such as a paragraph of Chinese, does not come twice
 
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
-_SEPARATOR = re.compile(r"::|[.#:/\\]")
+_SEPARATORS = ".#:/\\"
+_SEPARATOR = re.compile(rf"::|[{re.escape(_SEPARATORS)}]")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 
 # Words that belong to the grammar of a question, not to its subject.
@@ -114,7 +115,7 @@ def last_name(symbol: str) -> str:
 
 def owner_of(symbol: str) -> str:
     """Return what stands before the last part of a qualified name; empty if nothing does."""
-    return symbol.removesuffix(last_name(symbol)).rstrip(".#:/\\")
+    return symbol.removesuffix(last_name(symbol)).rstrip(_SEPARATORS)
 
 
 def _runs_in(text: str) -> re.Pattern[str]:

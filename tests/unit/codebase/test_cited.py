@@ -1,5 +1,7 @@
 """The places that messages cite."""
 
+from pathlib import Path
+
 import pytest
 
 from vector_index_mcp.codebase.cited import cited, line_meant, places_in, spots_of
@@ -36,7 +38,7 @@ KEYS = [
 
 
 def spots(text):
-    return spots_of(cited(text), KEYS, "shop")
+    return spots_of(cited(text), KEYS, Path("/work/vendor/shop"))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,15 @@ def spots(text):
         ('File "/app/main.py", line 30, in f', "main.py", 30),
         ("src/./app.py:4: x", "src/app.py", 4),
         ("at f (/x/node_modules/@us/shop/lib/index.js:3:1)", "lib/index.js", 3),
-        ("at f (/x/node_modules/renamed/lib/a/b/deep.js:3:1)", "lib/a/b/deep.js", 3),
+        ("at f (/work/vendor/shop/lib/index.js:3:1)", "lib/index.js", 3),
+        ("/x/src/app.ts\n  794:5  error  'x' is not defined", "src/app.ts", 794),
+        ("ERROR in ./src/app.ts 794:4-9", "src/app.ts", 794),
+        ("src/app.ts (12:3)", "src/app.ts", 12),
+        ("level=error caller=src/app.ts:794 msg=no", "src/app.ts", 794),
+        ("\x1b[96msrc/app.ts\x1b[0m:\x1b[93m794\x1b[0m:5 - error", "src/app.ts", 794),
+        ("e: /x/src/app.ts: (14, 5): Unresolved", "src/app.ts", 14),
+        ("::error file=src/app.py,line=12::no", "src/app.py", 12),
+        ("at A.b() in /x/src/app.ts:Zeile 31", "src/app.ts", 31),
     ],
 )
 def test_a_message_cites_a_place(message, file, line):
@@ -117,6 +127,11 @@ def test_a_message_cites_a_place(message, file, line):
         'File "/usr/lib/python3.11/json/decoder.py", line 37',
         "at org.eclipse.jetty.http.Server.handle(Server.java:100)",
         "where is run(5) called",
+        "node_modules/@babel:12",
+        "at /app/node_modules/express/lib/a/b/deep.js:3:15",
+        "/opt/hostedtoolcache/go/1.21.5/x64/src/net/http/server.go:4 +0x5f4",
+        r"File 'C:\Python39\lib\json\decoder.py', line 3",
+        "at org.springframework.shop.Cart.x(Cart.java:3)",
         "set timeout=30 run:12 retries",
         '{"job": "x", run:2}',
     ],
@@ -152,6 +167,11 @@ def test_a_trace_of_pytest_has_its_innermost_call_last():
     assert spots(trace) == [Spot("setup.py", 33), Spot("src/app.py", 100)]
 
 
+def test_a_trace_of_lua_has_its_innermost_call_first():
+    trace = "lua: src/app.py:3: no\n\tsrc/app.py:3: in function 'f'\n\tsetup.py:9: in main chunk"
+    assert spots(trace) == [Spot("src/app.py", 3), Spot("setup.py", 9)]
+
+
 def test_many_calls_of_libraries_hide_none_of_the_project():
     trace = '  File "/srv/shop/src/app.py", line 20, in a\n'
     trace += "".join(f'  File "/x/site-packages/django/b{n}.py", line 1, in b\n' for n in range(50))
@@ -172,9 +192,10 @@ def test_the_line_of_a_place_is_found_in_a_chunk():
 
 @pytest.mark.parametrize(
     "hostile",
-    ["a." * 25_000, "a" * 50_000, "(" * 50_000, "a:1 " * 12_500, '"' * 50_000, "a.b(" * 12_500]
+    ["(a)/" * 12_500, "f(x)/" * 10_000, "[a](b)/" * 7_000, "(see)/(or)/" * 4_500, "a=" * 25_000]
+    + ["a." * 25_000, "a" * 50_000, "(" * 50_000, "a:1 " * 12_500, '"' * 50_000, "a.b(" * 12_500]
     + ["/" * 50_000, ": line " * 7_000, "$" * 50_000, "C:\\" * 16_000, "a.b.c(d.e:" * 5_000],
 )
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(4)
 def test_a_long_text_is_read_in_no_time(hostile):
-    assert len(cited(hostile)) <= 500
+    assert cited(hostile) == []

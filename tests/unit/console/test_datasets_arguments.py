@@ -149,3 +149,27 @@ def test_a_dataset_is_made_of_one_folder(sources, capsys):
 )
 def test_the_noun_before_a_command_may_be_given(arguments):
     assert parse(["dataset", *arguments]) == parse(arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "k", "words"),
+    [
+        (["docs", "my", "question"], 5, ["my", "question"]),
+        (["docs", "--k", "3", "my", "question"], 3, ["my", "question"]),
+        (["--k", "3", "docs", "my"], 3, ["my"]),
+        (["docs", "my", "--k", "3", "question"], 3, ["my", "question"]),
+    ],
+)
+def test_a_dataset_is_searched_by_its_id(arguments, k, words):
+    line = parse(["search", *arguments])
+    assert (line.dataset_id, line.k, line.words) == ("docs", k, words)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["docs"], ["docs", "q", "--index", "i"], ["--query", "q"], ["docs", "q", "--nothing"]],
+)
+def test_a_search_that_names_too_much_or_too_little_is_refused(arguments):
+    with pytest.raises(SystemExit) as ended:
+        parse(["search", *arguments])
+    assert ended.value.code == 2

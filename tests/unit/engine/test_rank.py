@@ -247,6 +247,7 @@ TELLING = {
     "coverage": ("the cookie jar", stored("x.py", text="cookie jar"), stored("y.py")),
     "named": ("see lib/x.py", stored("lib/x.py"), stored("src/y.py")),
     "quoted": ("'no such'", stored("x.py", text="no such"), stored("y.py", text="such no")),
+    "numbered": ("news of 1.2.3", stored("x.py", text="1.2.3"), stored("y.py", text="1.2.34")),
     "verbatim": (
         "Error: the cookie jar is full",
         stored("x.py", text="fail('The cookie jar '\n 'is full')"),

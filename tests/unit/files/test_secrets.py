@@ -154,6 +154,10 @@ def test_a_file_that_is_a_key_is_known_by_its_beginning(kind: str) -> None:
         ("password: Tr0ub4" + "dor&3x&9y", "password: ***************"),
         ("PASSWORD=ab&Xy12" + "zz$9Qw", "PASSWORD=*************"),
         ("PASS=pa4s&Word12" + "3!", "PASS=*************"),
+        (
+            "Id=sa;Password=Zk4vT7qP&vQ9" + "xLm;Encrypt=True",
+            "Id=sa;Password=***************;Encrypt=True",
+        ),
         ("password: aB3$xY9k&amp;Zq7" + "more", "password: ********************"),
         ("/?password=Tr0ub4" + "dor9&page=3", "/?password=**********&page=3"),
         ("<b>password: Tr0ub4" + "dor9&lt;", "<b>password: **********&lt;"),
@@ -161,3 +165,12 @@ def test_a_file_that_is_a_key_is_known_by_its_beginning(kind: str) -> None:
 )
 def test_a_password_is_masked_behind_an_ampersand_too(text: str, shown: str) -> None:
     assert masked(text) == (shown, 1)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["token = h1&mask2", "secret = key1&key2", "pwd = data16&0xff", "bool pass = value&1"]
+    + ["pass = crc32&0xffff", "pass = count1&count2", "password=hash1&0xFF"],
+)
+def test_operands_are_no_password(code: str) -> None:
+    assert masked(code) == (code, 0)

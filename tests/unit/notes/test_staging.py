@@ -256,6 +256,21 @@ def test_a_lock_that_a_kill_has_left_goes_and_that_of_somebody_else_stays(
     assert lock.exists()
 
 
+def test_without_hard_links_a_lock_that_is_of_no_use_goes(writer, staging, store, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    wrote(writer, {A: "changed"})
+    for fails in ("move", "replace"):
+        with monkeypatch.context() as meanwhile, pytest.raises(OSError, match="No space"):
+            meanwhile.setattr(beneath.Folder, "link", without_links)
+            meanwhile.setattr(beneath.Folder, fails, full)
+            staging.refresh()
+        assert not (store / ".git/index.lock").exists()
+    staging.refresh()
+    assert status(store) == []
+
+
 def without_links(*_):
     raise OSError(errno.EPERM, "Operation not permitted")
 
@@ -323,7 +338,7 @@ def test_it_is_up_to_date_when_it_has_stopped(writer, store):
 
 
 async def test_a_commit_is_staged_at_once_and_those_behind_it_together(writer, store, monkeypatch):
-    for name in ("_MOST_PAUSES", "_LONGEST_BURST_SECONDS"):
+    for name in ("_PAUSE_PER_UPDATE", "_LONGEST_BURST_PAUSE_SECONDS"):
         monkeypatch.setattr(f"vector_index_mcp.notes.store.staging.{name}", 1e6)
     staging = Staging(writer.disk, writer.repository)
     staging.start()

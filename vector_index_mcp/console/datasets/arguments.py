@@ -75,6 +75,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     unknown.refuse_command(parser, next(iter(arguments), ""), grammars)
     line, extra = parser.parse_known_args(arguments)
     grammar = grammars[line.command]
+    if line.command == SEARCH and line.dataset_id is not None:  # words behind an option
+        line.words += [word for word in extra if not word.startswith("-")]
+        extra = [word for word in extra if word.startswith("-")]
     unknown.refuse(grammar, extra)
     if line.command == INDEX:
         _settle_source(grammar, line)

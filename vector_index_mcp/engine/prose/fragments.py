@@ -7,6 +7,7 @@ longer one, such as `E1-Lampe`. But most texts have a 1 or an x, which says noth
 import re
 from collections.abc import Sequence
 
+from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Candidate, Filters, StoredChunk
 from vector_index_mcp.engine.words import parts_of
@@ -50,16 +51,16 @@ async def without_fragments(
 
 
 def _shown(chunk: StoredChunk) -> str:
-    return f"{chunk.key}\n{chunk.scope}\n{chunk.text}"
+    return folded(f"{chunk.key}\n{chunk.scope}\n{chunk.text}")
 
 
 def _fragments_of(query: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
-    """Return the words of a query that alone say nothing, and a pattern of the names they are of.
+    """Return the parts of names that say nothing alone, and a pattern of those names.
 
-    No pattern if the query has none.
+    None if the query has no such part.
     """
     names = [n for n in _NAME.findall(query) if len(n) <= _LONGEST_CHARS][:_MOST_NAMES]
-    split = [[part.casefold() for part in parts_of(name)] for name in names]
+    split = [[folded(part) for part in parts_of(name)] for name in names]
     alone = {parts[0] for parts in split if len(parts) == 1}
     small = {part for parts in split for part in parts if _is_small(part)}
     fragments = frozenset(small - alone)
@@ -76,12 +77,16 @@ def _pattern(parts: Sequence[str]) -> str:
 
     Between two of other scripts, a word may end anywhere: `5月` in `2024年5月10日`.
     """
-    before, behind = (_border(part[at]) for part, at in ((parts[0], 0), (parts[-1], -1)))
+    before, behind = _border(parts[0][0]), _border(parts[-1][-1])
     name = r"[\W_]?".join(map(re.escape, parts))
     return rf"(?<!{before}){name}(?!{behind})"
 
 
 def _border(char: str) -> str:
+    """Return what may not stand beside a name that begins or ends with `char`.
+
+    For scripts without spaces that is nothing: the last pattern never matches.
+    """
     if char.isdigit():
         return r"\d"
     return "[a-z]" if char.isascii() else r"[^\s\S]"

@@ -57,7 +57,10 @@ _SPACE = re.compile(r"[\"']?[ \t]{1,20}(?:[57] |(?=[^\s=:]))(?:\\\r?\n\s{0,40})?
 _OPENING = re.compile(r"(?:[NLbru@]{1,2}(?=[\"']))?(\\{0,3}[\"'`]|&quot;)")
 _BARE = re.compile(r"[^\s\"'`<>,;&(){}\[\]\\]{1,400}")
 # What goes on behind a `&`, which begins neither an entity nor the next field of a URL.
-_MORE = re.compile(r"(?:&(?:amp;)?(?![\w.-]{1,40}[=;])[^\s\"'`<>,;&=(){}\[\]\\]{1,100}){1,8}")
+_MORE = re.compile(
+    r"(?:&(?:amp;)?(?!(?:lt|gt|quot|apos|nbsp|#\w{1,8});|[\w.-]{1,40}=)[^\s\"'`<>,;&=(){}\[\]\\]{1,100}){1,8}"
+)
+_SIGNS = frozenset("!#$%^~@?")  # which stand between no operands
 _IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
 _LONGEST_VALUE = 2_000
 _LONGEST_SHORT_NAME = 4
@@ -122,13 +125,21 @@ def _value(text: str, position: int) -> _Value | None:
         bare = _BARE.match(text, position)
         if bare is None or text[bare.end() : bare.end() + 1] in {"(", "[", "{"}:
             return None  # an expression
-        more = _MORE.match(text, bare.end())
-        return _Value(bare.start(), (more or bare).end(), is_literal=False)
+        return _Value(bare.start(), _end_of(text, bare), is_literal=False)
     start, quote = opening.end(), opening[1]
     end = text.find(quote, start, start + _LONGEST_VALUE)
     if end < 0 or text.find("\n", start, end) >= 0:
         return None
     return _Value(start, end, is_literal=True)
+
+
+def _end_of(text: str, bare: re.Match[str]) -> int:
+    """Return where an unquoted value ends: behind its `&`, if it is no other operand or command."""
+    more = _MORE.match(text, bare.end())
+    if more is None:
+        return bare.end()
+    is_sure = is_mixed(bare[0]) or not _SIGNS.isdisjoint(more[0])
+    return more.end() if is_sure else bare.end()
 
 
 def _is_secret(text: str, value: _Value, is_password_name: bool) -> bool:

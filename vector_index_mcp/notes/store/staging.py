@@ -36,9 +36,9 @@ _COPY = "index.part"
 _SHARED = "sharedindex."  # what a split index is based on lies beside it
 _NOTED, _PART = "staged", "staged.part"
 _OTHERS_SECONDS = 10.0
-# A commit is handled at once, since until then a person's `git commit` would undo it. In a burst, a
-# pause behind each update keeps them from taking more than a fifth of a processor.
-_MOST_PAUSES, _LONGEST_BURST_SECONDS = 4, 0.5
+# A commit is handled at once: until then, a person's `git commit` would undo it. In a burst, each
+# update is followed by a pause of four times its length, so that it takes a fifth of the time.
+_PAUSE_PER_UPDATE, _LONGEST_BURST_PAUSE_SECONDS = 4, 0.5  # a slow update takes more than a fifth
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0  # after an attempt that failed
 
 
@@ -52,8 +52,6 @@ class Staging:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._updating = False
-        self._known = ""
-        """The commit that the index corresponds to."""
 
     @property
     def is_busy(self) -> bool:
@@ -97,7 +95,7 @@ class Staging:
             if is_last:  # else a commit may have come while this one was handled
                 return
             self._stopping.wait(
-                min(_MOST_PAUSES * (time.monotonic() - began), _LONGEST_BURST_SECONDS)
+                min(_PAUSE_PER_UPDATE * (time.monotonic() - began), _LONGEST_BURST_PAUSE_SECONDS)
             )
 
     def refresh(self) -> None:
@@ -130,11 +128,11 @@ class Staging:
         commit = self._repository.commit_of(self._repository.branch())
         before = self._stamp()
         # Read anew each time: the repository may have been replaced since the last update.
-        self._known = self._noted(f"{WORK}/{_NOTED}") if before is not None else ""
-        if not commit or commit == self._known:
+        known = self._noted(f"{WORK}/{_NOTED}") if before is not None else ""
+        if not commit or commit == known:
             return
         self._copy(work)
-        if lines := self._news(commit):
+        if lines := self._news(commit, known):
             given = b"".join(line + b"\0" for line in lines)
             # As one file: another base would lie beside the copy.
             one = ("-c", "core.splitIndex=false")
@@ -154,7 +152,6 @@ class Staging:
         with os.fdopen(work.open(_PART, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
             file.write(commit.encode())
         work.replace(_PART, _NOTED)
-        self._known = commit
 
     def _copy(self, work: beneath.Folder) -> None:
         """Copy the index to the work folder, where git may change it."""
@@ -175,14 +172,19 @@ class Staging:
                 raise Refusal(
                     Code.GIT_ERROR, "another git process holds the lock of the index (index.lock)"
                 ) from error
-            if self._stamp() != before:
+            try:
+                if self._stamp() != before:
+                    raise Refusal(Code.GIT_ERROR, "another git process has just changed the index")
+                folder.replace(_INDEX_LOCK, _INDEX.rpartition("/")[2])
+            except (OSError, Refusal):
                 folder.remove(_INDEX_LOCK)
-                raise Refusal(Code.GIT_ERROR, "another git process has just changed the index")
-            folder.replace(_INDEX_LOCK, _INDEX.rpartition("/")[2])
+                raise
         _remove_copy(work)
 
     def _take_lock(self, work: beneath.Folder, folder: beneath.Folder) -> None:
-        """Make the copy the index's lock: by that, one that is left is known as ours.
+        """Give the copy a second name, that of the lock.
+
+        If we are killed now, the next update knows the lock as ours by that.
 
         Raises:
             FileExistsError: If somebody holds the lock.
@@ -191,9 +193,13 @@ class Staging:
             work.link(_COPY, folder, _INDEX_LOCK)
         except FileExistsError:
             raise
-        except OSError:  # a file system without hard links
+        except OSError:  # no hard links: if we are killed now, nobody can tell whose lock is left
             os.close(folder.open(_INDEX_LOCK, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            work.move(_COPY, folder, _INDEX_LOCK)
+            try:
+                work.move(_COPY, folder, _INDEX_LOCK)
+            except OSError:
+                folder.remove(_INDEX_LOCK)
+                raise
 
     def _remove_left_lock(self) -> None:
         """Remove the index's lock if a process of ours was killed while it held the lock."""
@@ -206,16 +212,16 @@ class Staging:
         status = self._disk.status(_INDEX)
         return status and (status.st_mtime_ns, status.st_size, status.st_ino)
 
-    def _news(self, commit: str) -> list[bytes]:
+    def _news(self, commit: str, known: str) -> list[bytes]:
         """Return the entries to update in the index, as `git update-index` reads them.
 
-        If the commit of the last update is known, these are the files that differ from it. If not,
-        these are the files that differ from the index, and are on the disk as they are committed or
+        If the commit of the last update is `known`, these are the files that differ from it. If
+        not, these are the files that differ from the index, and are on the disk as committed or
         in the index as we found them: any other file may have been staged by a person.
         """
         last = files_of(self._repository, commit)
-        if self._known:
-            before = files_of(self._repository, self._known)
+        if known:
+            before = files_of(self._repository, known)
             paths = [p for p in {*last, *before} if last.get(p) != before.get(p)]
         else:
             indexed, found = self._indexed(), self._noted(FOUND)
@@ -266,6 +272,7 @@ class Staging:
 
 
 def _remove_copy(work: beneath.Folder) -> None:
+    """Remove the copy of the index, and of the files that a split index is based on."""
     for name in work.names():
         if name in {_COPY, f"{_COPY}.lock"} or name.startswith(_SHARED):
             work.remove(name)
