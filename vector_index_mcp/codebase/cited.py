@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from vector_index_mcp.codebase.named import (
+from vector_index_mcp.codebase.places import (
     Place,
     Spot,
     files_at,

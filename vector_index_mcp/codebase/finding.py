@@ -7,23 +7,20 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from vector_index_mcp.codebase import absent, named, respelling
-from vector_index_mcp.codebase.cited import cited, spots_of
-from vector_index_mcp.codebase.filters import files_of, why_nothing, why_unsearched
+from vector_index_mcp.codebase import absent, respelling
+from vector_index_mcp.codebase.filters import files_of, why_nothing
 from vector_index_mcp.codebase.introduction import introduced, introducing
 from vector_index_mcp.codebase.lead import first_about
+from vector_index_mcp.codebase.named import Namer
 from vector_index_mcp.codebase.wanted import Sample, Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
-from vector_index_mcp.files.glob import shown
 from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
-_MOST_FILES = 3  # of one name
 _MOST_NARROWED = 30  # similar chunks that a query chooses from
-_MOST_CITED = 5  # places of a trace, from its innermost call
 
 _Names = Mapping[str, str]
 """The names of a project, as `respelling.spellings` returns them."""
@@ -109,13 +106,14 @@ class _Search:
     async def matching(self) -> Findings:
         """Find the chunks that match the query, behind a place or an introduction that it means."""
         hits = await self._hits(self.wanted.query)
-        found = await self._named(hits)
-        if not found.hits and (led := await self._behind_introduction(hits)):
-            found.hits = led
-        if found.hits or found.remark:
-            found.hits = found.hits or hits
-            return found
-        found.hits, found.why_none = hits, await self._why_none(hits)
+        text, ledger = self.wanted.query.text, self.question.ledger
+        namer = Namer(text, hits, self.limit, self.store, ledger, self.filters, self.root)
+        named = await namer.named()
+        if led := named.hits or await self._behind_introduction(hits):
+            return Findings(led, remark=named.remark)
+        if named.remark:
+            return Findings(hits, remark=named.remark)
+        found = Findings(hits, await self._why_none(hits), without_text=named.without_text)
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
             found.absent, found.missing = await absent.absent(
@@ -130,63 +128,6 @@ class _Search:
 
     async def _hits(self, query: Query) -> list[Hit]:
         return await search(self.store, query, self.question.embed, self.limit, self.filters)
-
-    async def _named(self, hits: Sequence[Hit]) -> Findings:
-        """Return `hits` behind the places that the query names, or what there is to say of them.
-
-        Nothing if it names none, or if a filter chooses the files.
-        """
-        text = self.wanted.query.text
-        place = named.place_of(text).below(self.root)
-        messages = await anyio.to_thread.run_sync(cited, text)
-        is_free = replace(self.filters, folder="") == NO_FILTERS
-        if not is_free or not (messages or named.may_be_path(place)):
-            return Findings()
-        if any(place.path in hit.chunk.symbols for hit in hits):  # it is a constant, no `LICENSE`
-            return Findings()
-        known = self._keys_below()
-        files = named.files_at(place, known, self.root.name)
-        inside = files or named.files_in(place, known)
-        if led := await self._behind([named.Spot(file, place.line) for file in inside], hits):
-            return led
-        if files:
-            return Findings(without_text=tuple(files))
-        spots = await anyio.to_thread.run_sync(spots_of, messages, known, self.root)
-        if led := await self._behind(spots, hits, _MOST_CITED):
-            return led
-        unsearched = partial(why_unsearched, place.path, self.root, self.question.ledger)
-        if remark := await anyio.to_thread.run_sync(unsearched):
-            return Findings(remark=remark)
-        return await self._behind_alike(place, known, hits)
-
-    def _keys_below(self) -> list[str]:
-        above = f"{self.filters.folder}/" if self.filters.folder else ""
-        known = self.question.ledger.keys()
-        return [key for key in known if key.startswith(above)]
-
-    async def _behind(
-        self, spots: Sequence[named.Spot], hits: Sequence[Hit], most: int = _MOST_FILES
-    ) -> Findings | None:
-        """Return `hits` behind the first `most` of these spots; None if they have no text."""
-        led = await named.opened(spots, hits, self.limit, self.store, most)
-        if not led:
-            return None
-        first = led[0].chunk
-        is_past = spots[0].line > first.end_line and spots[0].key == first.key
-        past = f"The text of {shown(first.key)} ends at line {first.end_line}." if is_past else ""
-        return Findings(led, remark=past)
-
-    async def _behind_alike(
-        self, place: named.Place, known: Sequence[str], hits: Sequence[Hit]
-    ) -> Findings:
-        """Return `hits` behind what a mistyped path means; nothing if the query is no such path."""
-        file = await anyio.to_thread.run_sync(named.alike, place, known)
-        led = await self._behind([named.Spot(file, place.line)], hits) if file else None
-        if led is None:
-            return Findings()
-        said = f"No file is called {shown(place.path)}; the first result is {shown(file)}."
-        led.remark = f"{said} {led.remark}".strip()
-        return led
 
     async def _behind_introduction(self, hits: Sequence[Hit]) -> list[Hit] | None:
         may_be = self.filters in (NO_FILTERS, Filters(kind="docs"))

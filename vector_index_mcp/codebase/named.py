@@ -1,210 +1,152 @@
-"""Answers a query that is nothing but a file's path, perhaps with a line: with that place.
+"""Answers a query that names places: a file's path, a folder, or a message that cites lines.
 
 All chunks of a file have the words of its path, so a search could only prefer the shortest.
 """
 
-import posixpath
-import re
-from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher, get_close_matches
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 
+import anyio.to_thread
+
+from vector_index_mcp.codebase.cited import Readings, cited, spots_of
+from vector_index_mcp.codebase.filters import why_unsearched
 from vector_index_mcp.codebase.lead import led
-from vector_index_mcp.engine.spelling import composed
-from vector_index_mcp.engine.types import Hit, StoredChunk
+from vector_index_mcp.codebase.places import (
+    Place,
+    Spot,
+    alike,
+    files_at,
+    files_in,
+    may_be_path,
+    place_of,
+)
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk
 from vector_index_mcp.engine.words import last_name
+from vector_index_mcp.files.glob import shown
+from vector_index_mcp.indexing.ledger import Ledger
 
-if TYPE_CHECKING:  # imports LanceDB, which printing results should not wait for
-    from vector_index_mcp.engine.store import Store
-
-_LINES = re.compile(r"(?::(\d{1,18})(?:[:-]\d{1,18}){0,2}|#L(\d{1,18})(?:-L?\d{1,18})?)$")
-_BEGINNING = re.compile(r"(?:[A-Za-z]:)?(?:\.{0,2}/)*")  # of a path that begins elsewhere
-_FILE = "file://"
-_DOCUMENTS = frozenset(
-    "AUTHORS BUGS CHANGELOG CHANGES CODEOWNERS CONTRIBUTING COPYING HISTORY INSTALL LICENCE "
-    "LICENSE MAINTAINERS NEWS NOTICE README SECURITY THANKS TODO UPGRADING VERSION".split()
-)
-"""Names of files that often have an extension."""
-_PLAIN_FILES = frozenset(
-    "Brewfile Caddyfile ChangeLog Containerfile Dockerfile Doxyfile Earthfile Fastfile Gemfile "
-    "Jenkinsfile Justfile Kconfig Makefile Pipfile Podfile Procfile Rakefile Snakefile Tiltfile "
-    "Vagrantfile".split()
-)
-_WORKING_FOLDERS = frozenset("app build code src srv work workspace".split())  # of containers
-_QUOTES = "\"'`"
-_LONGEST_CHARS = 4_096
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
-_MOST_OF_FOLDER = 12  # of which three are shown, those that have text
-_MOST_COMPARED, _MOST_NAMES, _MOST_PATHS = 5_000, 20, 200  # names compared, of these, and paths
-_ALIKE = 0.8  # of 0 to 1, as difflib measures it: one letter of five may be wrong
+_MOST_FILES = 3  # of one name, or in one folder
+_MOST_CITED = 5  # places of a trace, from its innermost call
 _NAME = "path"  # in explanations
 
 
-class Place(NamedTuple):
-    """A path as somebody typed it, with slashes and without its root, and a line of it."""
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a query names."""
 
-    path: str
-    line: int
-    """The line; 0 if none was typed."""
-    symbol: str = ""
-    """What the file defines there; empty if nothing was typed."""
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rpartition("/")[2]
-
-    def is_in(self, key: str) -> bool:
-        """Whether this may be the path of the file `key`, from any folder below the project on."""
-        return f"/{composed(key)}".endswith(f"/{self.path}")
-
-    def may_be(self, key: str) -> bool:
-        """Whether this may be the path of the file `key`, from any folder above or below on."""
-        return self.is_in(key) or f"/{self.path}".endswith(f"/{composed(key)}")
-
-    def below(self, root: Path) -> "Place":
-        """Return this place with a path from `root` on, if it lies in there."""
-        inside = self.path.removeprefix(f"{_rootless(root.as_posix())}/")
-        return self._replace(path=inside)
+    hits: list[Hit] = field(default_factory=list)
+    """The chunks there, and what the search has found behind them; empty if there are none."""
+    remark: str = ""
+    """What there is to say of the place, in a sentence; empty for nothing."""
+    without_text: tuple[str, ...] = ()
+    """The files that are named and that have no text in the index."""
 
 
-class Spot(NamedTuple):
-    """A place in a file of the project."""
+@dataclass(frozen=True, slots=True)
+class Namer:
+    """Finds what one query names."""
 
-    key: str
-    line: int
-    """The line; 0 for the whole file."""
-    symbol: str = ""
-    """What the file defines there; empty for a line, or the whole file."""
+    text: str
+    """The query."""
+    hits: Sequence[Hit]
+    """What a search for it has found, best first."""
+    limit: int
+    """How many hits are wanted."""
+    store: Store
+    ledger: Ledger
+    filters: Filters
+    root: Path
 
+    async def named(self) -> Named:
+        """Find it; nothing if the query names no place, or if a filter chooses the files.
 
-def place_of(text: str) -> Place:
-    """Return the place that a query names, if it is a path: the caller knows which files exist."""
-    if len(text) > _LONGEST_CHARS or "\n" in text:
-        return Place("", 0)
-    word = text.strip().strip(_QUOTES)
-    lines = _LINES.search(word)
-    path = word[: lines.start()] if lines else word
-    return place_at(path, int(lines[1] or lines[2]) if lines else 0)
+        Raises:
+            StoreError: If the index cannot be read.
+        """
+        if replace(self.filters, folder="") != NO_FILTERS:
+            return Named()
+        place = place_of(self.text).below(self.root)
+        places = await anyio.to_thread.run_sync(cited, self.text)
+        if not (places or may_be_path(place)):
+            return Named()
+        if any(place.path in hit.chunk.symbols for hit in self.hits):
+            return Named()  # a name that the code defines, such as a constant `LICENSE`
+        above = f"{self.filters.folder}/" if self.filters.folder else ""
+        keys = [key for key in self.ledger.keys() if key.startswith(above)]  # noqa: SIM118
+        return (
+            await self._at_path(place, keys)
+            or await self._at_cited(places, keys)
+            or await self._unsearched(place)
+            or await self._at_path_like(place, keys)
+            or Named()
+        )
 
+    async def _at_path(self, place: Place, keys: Sequence[str]) -> Named | None:
+        files = files_at(place, keys, self.root.name)
+        spots = [Spot(file, place.line) for file in files or files_in(place, keys)]
+        at_spots = await self._behind(spots, _MOST_FILES)
+        return at_spots or (Named(without_text=tuple(files)) if files else None)
 
-def place_at(path: str, line: int, symbol: str = "") -> Place:
-    """Return the place of a line, 0 for none, and a path or an address of a file."""
-    path = unquote(path.removeprefix(_FILE)) if path.startswith(_FILE) else path
-    return Place(_rootless(path.replace("\\", "/")), line, symbol)
+    async def _at_cited(self, places: Sequence[Readings], keys: Sequence[str]) -> Named | None:
+        spots = await anyio.to_thread.run_sync(spots_of, places, keys, self.root)
+        return await self._behind(spots, _MOST_CITED)
 
+    async def _unsearched(self, place: Place) -> Named | None:
+        """Say why what exists there is not searched; None if nothing does, or if it is."""
+        why = partial(why_unsearched, place.path, self.root, self.ledger)
+        remark = await anyio.to_thread.run_sync(why)
+        return Named(remark=remark) if remark else None
 
-def _rootless(path: str) -> str:
-    begin = _BEGINNING.match(path)
-    below = path[begin.end() :] if begin else path
-    return composed(posixpath.normpath(below) if "/." in below else below)
+    async def _at_path_like(self, place: Place, keys: Sequence[str]) -> Named | None:
+        """Find what a mistyped path means; None if the query is no such path."""
+        file = await anyio.to_thread.run_sync(alike, place, keys)
+        found = await self._behind([Spot(file, place.line)], _MOST_FILES) if file else None
+        if found is None:
+            return None
+        said = f"No file is called {shown(place.path)}; the first result is {shown(file)}."
+        return replace(found, remark=f"{said} {found.remark}".strip())
 
-
-def may_be_path(place: Place) -> bool:
-    """Return whether a place may be one.
-
-    A bare name without an extension is a path only if a line was typed with it, or if it is written
-    as names of files are (`Makefile`, `LICENSE`): else it is a word as well.
-    """
-    path = place.path
-    return bool(path) and ("/" in path or "." in path or place.line > 0 or is_written_as_file(path))
-
-
-def is_written_as_file(name: str) -> bool:
-    """Return whether a word is a usual name of files without an extension; it may be a constant."""
-    return name in _PLAIN_FILES or name in _DOCUMENTS
-
-
-def files_at(place: Place, keys: Iterable[str], project: str) -> list[str]:
-    """Return the keys of the files that a place may mean, the best first; [] for no path.
-
-    The path may begin below the project's folder, whose name is `project`, or above it.
-    """
-    if place.path.endswith("/") or not may_be_path(place):
-        return []
-    known = list(keys)
-    if whole := [key for key in known if composed(key) == place.path]:
-        return whole
-    if inside := [key for key in known if place.is_in(key)]:
-        return sorted(inside, key=lambda key: (key.count("/"), key))
-    if around := [key for key in known if _ends_with(place, key, project)]:
-        return [max(around, key=len)]
-    if not is_written_as_file(place.path):
-        return []
-    longer = [key for key in known if place.is_in(key.rpartition(".")[0])]
-    topmost = min((key.count("/") for key in longer), default=0)  # the project's own `README.md`
-    return sorted(key for key in longer if key.count("/") == topmost)
-
-
-def _ends_with(place: Place, key: str, project: str) -> bool:
-    """Whether the place's path ends with that of the file.
-
-    A name alone is too little: each project has a `setup.py` or a `package.json`.
-    """
-    if "/" in key:
-        return f"/{place.path}".endswith(f"/{composed(key)}")
-    *folders, name = place.path.split("/")
-    here = {project, *_WORKING_FOLDERS}
-    return bool(folders) and folders[-1] in here and name == composed(key)
+    async def _behind(self, spots: Sequence[Spot], most: int) -> Named | None:
+        """Return the hits behind the first `most` of these spots; None if they have no text."""
+        found = await with_spots_first(spots, self.hits, self.limit, self.store, most)
+        if not found:
+            return None
+        first = found[0].chunk
+        is_past = spots[0].line > first.end_line and spots[0].key == first.key
+        past = f"The text of {shown(first.key)} ends at line {first.end_line}." if is_past else ""
+        return Named(found, past)
 
 
-def files_in(place: Place, keys: Iterable[str]) -> list[str]:
-    """Return the keys of the first files in the folder that a place names, the topmost first.
-
-    A bare name is a folder only if a slash was typed behind it: else it is a word as well.
-    """
-    if "/" not in place.path or place.line:
-        return []
-    folder = f"/{place.path.rstrip('/')}/"
-    inside = (key for key in keys if folder in f"/{composed(key)}")
-    return sorted(inside, key=lambda key: (key.count("/"), key))[:_MOST_OF_FOLDER]
-
-
-def alike(place: Place, keys: Iterable[str]) -> str:
-    """Return the file whose name and path are spelled most like the place's; empty if none are.
-
-    Only a path with an extension that some file has is taken for a slip of the hand.
-    """
-    name = place.path.rpartition("/")[2]
-    ending = PurePosixPath(name).suffix
-    if not ending or any(map(str.isspace, place.path)):
-        return ""
-    of_name: dict[str, list[str]] = {}
-    for key in sorted((key for key in keys if key.endswith(ending)), key=lambda k: k.count("/")):
-        of_name.setdefault(key.rpartition("/")[2], []).append(key)
-    names = get_close_matches(name, [*of_name][:_MOST_COMPARED], _MOST_NAMES, _ALIKE)
-    if "/" not in place.path:
-        return of_name[names[0]][0] if names else ""
-    near = [key for each in names for key in of_name[each]][:_MOST_PATHS]
-    return max(near, key=lambda key: SequenceMatcher(None, place.path, key).ratio(), default="")
-
-
-async def opened(
-    spots: Sequence[Spot], hits: Sequence[Hit], limit: int, store: "Store", most: int
-) -> list[Hit] | None:
-    """Return `hits` behind the chunks at the first `most` of `spots`.
+async def with_spots_first(
+    spots: Sequence[Spot], hits: Sequence[Hit], limit: int, store: Store, most: int
+) -> list[Hit]:
+    """Return `hits` behind the first `most` chunks at `spots`.
 
     The chunk at a spot is that of its line, or the file's first. Files that end before the line are
     left out, unless all do, and so are those without text.
 
     Returns:
-        At most `limit` hits; None if no file has text.
+        At most `limit` hits; none if no file has text.
 
     Raises:
         StoreError: If the index cannot be read.
     """
     found = await store.rows(list({spot.key for spot in spots}))
-    chunks = {key: sorted((c for c, _ in rows), key=_index_of) for key, rows in found.items()}
-    at = [(chunks[spot.key], spot) for spot in spots if chunks.get(spot.key)]
-    at = [(text, spot) for text, spot in at if spot.line <= text[-1].end_line] or at
-    firsts = {(first := _at(text, spot)).document_id: (first, text) for text, spot in at}
-    leading = [
-        (first, [chunk for chunk in text if chunk.chunk_index > first.chunk_index])
-        for first, text in firsts.values()
-    ]
-    return led(leading[:most], hits, limit, name=_NAME, likely=_LIKELY) if leading else None
+    of_file = {key: sorted((c for c, _ in rows), key=_index_of) for key, rows in found.items()}
+    known = [spot for spot in spots if of_file.get(spot.key)]
+    reached = [spot for spot in known if spot.line <= of_file[spot.key][-1].end_line]
+    leading: dict[str, tuple[StoredChunk, list[StoredChunk]]] = {}
+    for spot in reached or known:
+        chunks = of_file[spot.key]
+        first = _at(chunks, spot)
+        behind = [chunk for chunk in chunks if chunk.chunk_index > first.chunk_index]
+        leading.setdefault(first.document_id, (first, behind))
+    firsts = [*leading.values()][:most]
+    return led(firsts, hits, limit, name=_NAME, likely=_LIKELY) if firsts else []
 
 
 def _at(chunks: Sequence[StoredChunk], spot: Spot) -> StoredChunk:

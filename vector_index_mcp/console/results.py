@@ -14,7 +14,7 @@ from vector_index_mcp.codebase import colours
 from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_line
-from vector_index_mcp.codebase.named import Place
+from vector_index_mcp.codebase.places import Place
 from vector_index_mcp.codebase.text import miss, nothing_found
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import counted

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vector_index_mcp.codebase.cited import cited, line_meant, places_in, spots_of
-from vector_index_mcp.codebase.named import Spot
+from vector_index_mcp.codebase.places import Spot
 
 KEYS = [
     "setup.py",
