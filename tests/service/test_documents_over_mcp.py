@@ -901,17 +901,13 @@ async def test_who_asks_while_a_document_changes_is_told(tmp_path, monkeypatch):
         await eventually(lambda: none_is_found(client, query="budget", collection="docs"))
 
 
-async def test_an_answer_says_which_score_none_has(tmp_path):
-    documents = documents_of(written(tmp_path), FakeEmbedder(dimension=64))
-    async with serving(documents) as client:
-        await client.call_tool("status", {})
-        await settled(documents)
-        await documents.embed()
-        answer = await called(client, "vsearch", query="budget", minScore=0.99)
-        assert answer["structuredContent"]["results"] == []
-        [best] = await results_of(client, "vsearch", query="budget", minScore=0, limit=1)
-        said = f"The best score is {best['score']:.2f}, and 0.99 is the least wanted"
-        assert answer["structuredContent"]["note"] == said
+async def test_an_answer_says_which_score_none_has(live):
+    _, client, _ = live
+    answer = await called(client, "vsearch", query="budget", minScore=0.99)
+    assert answer["structuredContent"]["results"] == []
+    [best] = await results_of(client, "vsearch", query="budget", minScore=0, limit=1)
+    said = f"The best score is {best['score']:.2f}, and 0.99 is the least wanted"
+    assert answer["structuredContent"]["note"] == said
 
 
 async def none_is_found(client, **arguments):

@@ -31,7 +31,7 @@ _JVM = rf"(?<![\w$.<>])([\w$.<>]{{1,1024}})\(([\w$-]{{1,256}}\.\w{{1,16}}):{_NUM
 # begin, or a text of nothing else would be read again from each of them.
 _PATH = (
     r"(?<![^\s\"'`(<>|,;:*?=])"
-    r"((?:[A-Za-z]:[\\/])?(?:[^\s\"'`()<>|,;:*?=]|\([\w.@-]{1,50}\)/){1,4096})"
+    r"(?P<path>(?:[A-Za-z]:[\\/])?(?:[^\s\"'`()<>|,;:*?=]|\([\w.@-]{1,50}\)/){1,4096})"
 )
 # `a.c:12`, `a.ts(12,5)`, `a.hs:(12,5)`, `A.java:[12,5]`, `(a.c.12)`, `A.cs:line 12`,
 # `a.sh: line 12`, `a.php on line 12`, `a.sh: 12: `, `a.py|12 col 5|`, `a.py#L12`, `a.kt: (12, 5)`,
@@ -97,7 +97,7 @@ def _readings(text: str, found: re.Match[str]) -> Readings:
     place = place_at(bare, int(line or 0), test or "")
     if not ("/" in place.path or "." in place.path or is_written_as_file(place.path)):
         return ()  # `retry(3)` is a call
-    return (*_with_spaces(text, found.start(6), found.end(6), place), place)
+    return (*_with_spaces(text, *found.span("path"), place), place)
 
 
 def _with_spaces(text: str, start: int, end: int, place: Place) -> Readings:

@@ -37,7 +37,8 @@ def led(
     ]
     ids = {first.document_id for first, _ in firsts}
     rest = [hit for hit in hits if hit.chunk.document_id not in ids]
-    return [*leads, *(_behind(hit, name, _logit(likely)) for hit in rest)][:limit]
+    # What comes behind is right at most as often as what leads is wrong.
+    return [*leads, *(_lowered(hit, name, _logit(1 - likely)) for hit in rest)][:limit]
 
 
 def _logit(likely: float) -> float:
@@ -63,11 +64,6 @@ def first_about(hits: Sequence[Hit], subject: Sequence[str], name: str) -> list[
         shown.append(_lowered(hit, name, most))
         most = min(most, math.fsum(hit.why.likelihood.values())) if hit.why else most
     return shown
-
-
-def _behind(hit: Hit, name: str, logit: float) -> Hit:
-    """Lower a hit's likelihood: it is right at most as often as what leads is wrong."""
-    return _lowered(hit, name, -logit)
 
 
 def _lowered(hit: Hit, name: str, most: float) -> Hit:

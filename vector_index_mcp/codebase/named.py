@@ -22,6 +22,7 @@ from vector_index_mcp.codebase.places import (
     may_be_path,
     place_of,
 )
+from vector_index_mcp.engine.search import SHORT_CHARS, worked_out
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk
 from vector_index_mcp.engine.words import last_name
@@ -70,13 +71,14 @@ class Namer:
         if replace(self.filters, folder="") != NO_FILTERS:
             return Named()
         place = place_of(self.text).below(self.root)
-        places = await anyio.to_thread.run_sync(cited, self.text)
+        places = await worked_out(len(self.text) > SHORT_CHARS, partial(cited, self.text))
         if not (places or may_be_path(place)):
             return Named()
         if any(place.path in hit.chunk.symbols for hit in self.hits):
             return Named()  # a name that the code defines, such as a constant `LICENSE`
         above = f"{self.filters.folder}/" if self.filters.folder else ""
-        keys = [key for key in self.ledger.keys() if key.startswith(above)]  # noqa: SIM118
+        known = self.ledger.keys()
+        keys = [key for key in known if key.startswith(above)]
         return (
             await self._at_path(place, keys)
             or await self._at_cited(places, keys)

@@ -20,6 +20,7 @@ from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.codebase.places import Place
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR
 from vector_index_mcp.errors import counted
+from vector_index_mcp.files.language import is_prose
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.processes import memory
 
@@ -32,7 +33,6 @@ MASKED = re.compile(r"\*{4}")
 """How a masked credential begins. Other texts may contain it, too: use it only for files in which
 credentials were masked."""
 _MOST_OTHERS, _NAMES_OF_OTHER, _LONGEST_HEADING = 3, 2, 60
-_HEADED = frozenset({"markdown", "rst", "asciidoc"})  # a scope is a heading, no kind and name
 _AROUND_CHARS = 120  # of an answer without its hits, for the names of its fields
 
 
@@ -191,9 +191,8 @@ def search_result(
     """
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
     first_of = {hit.chunk.key: hit for hit in reversed(answer.hits)}
-    made = partial(
-        _hit, answer=answer, detail=detail, places=places_in(answer.searched.text), explain=explain
-    )
+    places = places_in(answer.searched.text) if detail == "snippets" else []
+    made = partial(_hit, answer=answer, detail=detail, places=places, explain=explain)
     result = SearchResult(
         results=[
             made(hit, also=_also(hit, shown_ids) if hit is first_of[hit.chunk.key] else [])
@@ -252,7 +251,8 @@ def _also(hit: "Hit", shown_ids: Collection[str]) -> list[str]:
 
 def _place(chunk: "StoredChunk") -> str:
     inner = chunk.scope.rpartition(SCOPE_SEPARATOR)[2]
-    around = inner[:_LONGEST_HEADING] if chunk.language in _HEADED else inner.rpartition(" ")[2]
+    # Of prose it is a heading, of code a kind and a name.
+    around = inner[:_LONGEST_HEADING] if is_prose(chunk.language) else inner.rpartition(" ")[2]
     name = ", ".join(chunk.symbols[:_NAMES_OF_OTHER]) or around
     return f"{chunk.start_line}-{chunk.end_line} {name}".rstrip()
 

@@ -88,7 +88,8 @@ def readable(
             more than the others. None: show all lines.
     """
     blocks = [paint(visible(miss(result)), _RED)] if result.absent else []
-    shares, is_cut, places = _shares(result.results, rows), False, places_in(query.text)
+    shares, is_cut = _shares(result.results, rows), False
+    places = [] if rows is None else places_in(query.text)
     for number, (hit, share) in enumerate(zip(result.results, shares, strict=True), start=1):
         lines = _lines(hit, paint)
         shown = lines if share is None else _window(lines, hit, query, places, share)

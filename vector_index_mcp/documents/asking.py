@@ -156,12 +156,8 @@ async def search(
         raise NoVectorsError(NO_VECTORS if finder.is_without_vectors else answered.lack)
     found = _documents_of(documents, answered, wanted.min_score)
     uses_meaning = wanted.mode is not Mode.WORDS and not is_listing
-    note = _limits(found, answered, documents.embedder.reason, uses_meaning=uses_meaning)
-    # `vsearch` leaves out scores below 0.3, unless it is asked for others.
-    if wanted.mode is Mode.MEANING and answered.hits and not found:
-        best = rounded(max(hit.score for hit in answered.hits))
-        least = f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted"
-        note = ". ".join(filter(None, (note, least)))
+    no_model = documents.embedder.reason
+    note = _limits(wanted, found, answered, no_model, uses_meaning=uses_meaning)
     return Answer(wanted, stems, found, note, time.monotonic() - began)
 
 
@@ -178,7 +174,12 @@ def _documents_of(documents: Documents, answered: Answered, least: float) -> tup
 
 
 def _limits(
-    found: Sequence[Found], answered: Answered, no_model: str, *, uses_meaning: bool
+    wanted: Wanted,
+    found: Sequence[Found],
+    answered: Answered,
+    no_model: str,
+    *,
+    uses_meaning: bool,
 ) -> str:
     """Say why documents may be missing or stale, and for which of them meaning did not count."""
     limits = [_CATCHING_UP] if answered.was_catching_up else []
@@ -193,6 +194,10 @@ def _limits(
         )
     elif uses_meaning and ledger.lacking_count:
         limits.append(f"{counted(ledger.lacking_count, 'document')} cannot be found by meaning yet")
+    # `vsearch` leaves out scores below 0.3, unless it is asked for others.
+    if wanted.mode is Mode.MEANING and answered.hits and not found:
+        best = rounded(max(hit.score for hit in answered.hits))
+        limits.append(f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted")
     return ". ".join(limits)
 
 

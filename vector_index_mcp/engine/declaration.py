@@ -13,6 +13,7 @@ _MODIFIERS = frozenset(
     "mutating open operator override private protected pub public readonly sealed static suspend "
     "synchronized unsafe virtual".split()
 )
+_KINDS = frozenset({"struct", "enum"})  # before a type of C
 _TYPES = frozenset(
     "auto bool boolean byte char decimal double float long short string unsigned".split()
 )
@@ -58,7 +59,7 @@ def declared_in(text: str) -> str:
 
 
 def _are_of_declaration(before: list[str], parameters: str) -> bool:
-    others = [word for word in before if word not in _MODIFIERS and word not in {"struct", "enum"}]
+    others = [word for word in before if word not in _MODIFIERS and word not in _KINDS]
     sure = [w for w in others if w in _KEYWORDS or w in _TYPES or _TYPE.fullmatch(w)]
     if len(sure) == len(others):
         return bool(sure)
@@ -67,7 +68,7 @@ def _are_of_declaration(before: list[str], parameters: str) -> bool:
 
 
 def _is_named_type(word: str, before: list[str]) -> bool:
-    return _NAMED_TYPE.fullmatch(word) is not None or before[0] in {"struct", "enum"}
+    return _NAMED_TYPE.fullmatch(word) is not None or before[0] in _KINDS
 
 
 def _is_end(rest: str, is_of_go: bool) -> bool:

@@ -18,7 +18,7 @@ FEWEST_CANDIDATES = 100  # with so many, 97 % of the right files are found (benc
 _WIDER = 5  # for more hits than candidates, so many times as many candidates are ranked as well
 # Up to these sizes, splitting a query and ranking its candidates take 3 ms; a query of 50,000
 # characters takes 100 ms, and runs in a thread, which costs 0.2 ms.
-_SHORT_CHARS = 500
+SHORT_CHARS = 500
 _FEW_CANDIDATES = 200
 
 _T = TypeVar("_T")
@@ -47,11 +47,11 @@ async def search(
     Raises:
         StoreError: If the index cannot be read.
     """
-    is_long = len(query.text) > _SHORT_CHARS
+    is_long = len(query.text) > SHORT_CHARS
     depths = [FEWEST_CANDIDATES]
     while depths[-1] < limit:
         depths.append(depths[-1] * _WIDER)
-    matched = partial(_worked_out, is_long, lambda: query.matched)
+    matched = partial(worked_out, is_long, lambda: query.matched)
     lexical, semantic = await both_searches(
         store, matched, embed, depths[-1], filters, with_cosines=True
     )
@@ -64,7 +64,7 @@ async def search(
             hits = followed_by(hits, wider)[:limit]
         return hits
 
-    return await _worked_out(is_long, ranked)
+    return await worked_out(is_long, ranked)
 
 
 async def both_searches(
@@ -127,6 +127,6 @@ async def all_of(*searches: Callable[[], Coroutine[Any, Any, None]]) -> None:
         raise first_of(group) from None
 
 
-async def _worked_out(is_long: bool, work: Callable[[], _T]) -> _T:
+async def worked_out(is_long: bool, work: Callable[[], _T]) -> _T:
     """Return what `work` returns; run it in a thread if it takes long enough to block others."""
     return await anyio.to_thread.run_sync(work) if is_long else work()

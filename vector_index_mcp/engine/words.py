@@ -23,7 +23,8 @@ _IDENTIFIERS_KEPT = 16_384  # 4 MB; the cache has nine in ten words of a project
 _MOST_JOINED = 32  # words; in a longer query, neighbours are seldom parts of one name
 _LONGEST_KEPT_CHARS = 256  # a longer run, such as a paragraph of Chinese, does not come twice
 
-_IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
+IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
+"""A name, with its parts: `get_user-name`."""
 _SEPARATORS = ".#:/\\"
 _SEPARATOR = re.compile(rf"::|[{re.escape(_SEPARATORS)}]")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
@@ -44,7 +45,7 @@ def words(text: str) -> list[str]:
 def spelled_out(text: str) -> str:
     """Return the words of `text`, as `words` does, in one string with spaces between them."""
     if text.isascii():  # a faster way to the same result
-        return " ".join(filter(None, map(_words_of, _IDENTIFIER.findall(text))))
+        return " ".join(filter(None, map(_words_of, IDENTIFIER.findall(text))))
     return " ".join(filter(None, map(_words_of_run, _runs_in(text).findall(text))))
 
 
@@ -119,7 +120,7 @@ def owner_of(symbol: str) -> str:
 
 
 def _runs_in(text: str) -> re.Pattern[str]:
-    return _IDENTIFIER if text.isascii() else scripts.runs()
+    return IDENTIFIER if text.isascii() else scripts.runs()
 
 
 def _words_of_run(run: str) -> str:

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Candidate, Filters, StoredChunk
-from vector_index_mcp.engine.words import parts_of
+from vector_index_mcp.engine.words import IDENTIFIER, MAX_WORD_CHARS, parts_of
 
-_NAME = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
 _MOST_NAMES = 16
-_LONGEST_CHARS = 64
 
 
 async def without_fragments(
@@ -59,7 +57,7 @@ def _fragments_of(query: str) -> tuple[frozenset[str], re.Pattern[str] | None]:
 
     None if the query has no such part.
     """
-    names = [n for n in _NAME.findall(query) if len(n) <= _LONGEST_CHARS][:_MOST_NAMES]
+    names = [n for n in IDENTIFIER.findall(query) if len(n) <= MAX_WORD_CHARS][:_MOST_NAMES]
     split = [[folded(part) for part in parts_of(name)] for name in names]
     alone = {parts[0] for parts in split if len(parts) == 1}
     small = {part for parts in split for part in parts if _is_small(part)}
