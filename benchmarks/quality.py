@@ -25,6 +25,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ _COMPOUND = re.compile(
 _MESSAGE = re.compile(r"([\"'`])([A-Z][^\"'`\n\\<=]{24,120})\1")
 _HOLE = re.compile(r"\$?\{[^{}]*\}|%\(\w+\)[sdr]|%[-+\d.]*[sdiqvrx]")
 _FEWEST_SPACES = 4
+_FILLED_IN = ("eth0", "users.json", "42", "/var/lib/app/data.db", "10.0.0.7:8080", "Widget")
+_LONGEST_PIECE = 3  # words between what is filled in, for a message that is said to be in pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,18 +236,38 @@ async def sampled_lookups(codebase: Codebase) -> list[tuple[str, str, IsRight]]:
         *(("file name", name, partial(_is_in_file, name)) for name in names),
         *(("quotation", f'"{line}"', partial(_holds, line)) for line in quotations),
         *(("message", seen, partial(_holds, text)) for text, seen in messages(rows)),
+        *(("in pieces", seen, partial(_holds, text)) for text, seen in in_pieces(rows)),
     ]
 
 
 def messages(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Texts of several words in code, which stand in few places, each with what a user sees."""
+    rare = _rare_messages(rows)
+    return [(text, f"Error: {_HOLE.sub('users.json', text)}") for text in _sampled(rare, 8)]
+
+
+def in_pieces(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Such texts in which no four words stand in a row, each with what a user sees."""
+    broken = []
+    for text in _rare_messages(rows):
+        pieces = [len(piece.split()) for piece in _HOLE.split(text)]
+        if max(pieces) <= _LONGEST_PIECE < sum(pieces):
+            broken.append(text)
+    return [(text, _filled(text)) for text in _sampled(broken, 8)]
+
+
+def _filled(text: str) -> str:
+    values = cycle(_sampled(_FILLED_IN, len(_FILLED_IN)))
+    return _HOLE.sub(lambda _: next(values), text)
+
+
+def _rare_messages(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     places: dict[str, int] = defaultdict(int)
     for row in rows:
         if not kinds_of(row["file_path"], row["language"]):
             for _, text in set(_MESSAGE.findall(row["extracted_text_chunk"])):
                 places[text] += text.count(" ") >= _FEWEST_SPACES
-    rare = (text for text, count in places.items() if 0 < count <= FEW)
-    return [(text, f"Error: {_HOLE.sub('users.json', text)}") for text in _sampled(rare, 8)]
+    return [text for text, count in places.items() if 0 < count <= FEW]
 
 
 def only_used(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:

@@ -200,6 +200,26 @@ async def test_the_message_of_an_error_leads_to_where_it_is_raised(codebase):
     assert (await files(codebase, message, without=["verbatim"]))[0] != "pad/core.py"
 
 
+async def test_a_message_in_which_much_is_filled_in_leads_to_where_it_is_raised(tmp_path):
+    """No four of its words stand in a row there."""
+    table = {
+        "net/table.go": "package net\n\nfunc (t *Table) check() error {\n\tif t.alive() {\n"
+        '\t\treturn nil\n\t}\n\tt.log.Warn(fmt.Sprintf("all handlers for %s on %s are down",'
+        " t.kind, t.host))\n\treturn errDown\n}\n",
+        "net/state.go": "package net\n\n// Handlers of an interface are up, or down.\n"
+        "type State struct {\n\tall []Handler\n}\n\n// Down tells whether handlers are down.\n"
+        "func (s *State) Down() bool {\n\treturn len(s.all) == 0 // all are down\n}\n",
+    }
+    root = tmp_path / "project"
+    root.mkdir()
+    codebase = codebase_of(write(root, table), FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        message = "all handlers for tcp on eth0 are down"
+        assert (await files(codebase, message))[0] == "net/table.go"
+        assert (await files(codebase, message, without=["verbatim"]))[0] == "net/state.go"
+
+
 METHODS = "".join(
     f"  step{n}(query) {{\n    const given = this.pool.take({n}, query);\n"
     f"    this.log.write('step {n}', given);\n    return given.then((row) => row.id);\n  }}\n\n"

@@ -24,8 +24,9 @@ _STEM_CHARS = 5
 _SHORTEST_SINGULAR = 3
 _SEPARATORS = str.maketrans("", "", "_-")
 _FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
-_LEAST_HELD = 0.35  # of the query's words, for a text that may repeat a part of it that counts
+_LEAST_HELD = 0.25  # of what the candidates have of a query, for one that may repeat much of it
 _BETWEEN_NAMES = re.compile(rf"[\s{SCOPE_SEPARATOR}/.<>(),:]+")
+_ASKS = re.compile(r"\s*(?:how|where|what|which|who|when|why)\b", re.IGNORECASE)
 _OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
@@ -78,6 +79,8 @@ class Context:
     """By the stem of each query word: how rare it is; a match of a rare word counts more."""
     total: float
     """The sum of all rarities."""
+    known: float
+    """The sum of those of the words that some candidate contains."""
     held: dict[StoredChunk, list[str]]
     """By candidate: the query's stems that its text contains."""
     holders: dict[StoredChunk, float]
@@ -109,7 +112,10 @@ def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Co
         holders[chunk] = names.held_by(chunk.text) if names else 0.0
     holding = Counter(s for found in held.values() for s in found)
     rarity = {s: math.log(1 + (len(held) + 1) / (holding[s] + 0.5)) for s in stems}
-    return Context(query, weights, rarity, sum(rarity.values()), held, holders, Repeats(query.text))
+    total, known = sum(rarity.values()), sum(rarity[s] for s in holding)
+    nowhere = rarity.keys() - holding.keys()
+    repeats = Repeats(query.text, lambda word: stem(word) in nowhere)
+    return Context(query, weights, rarity, total, known, held, holders, repeats)
 
 
 class _Names(NamedTuple):
@@ -256,10 +262,14 @@ def _has(text: str, version: str) -> bool:
 
 def verbatim(ctx: Context, chunk: StoredChunk) -> float:
     """Raise a chunk that repeats much of the query word for word, such as an error message."""
-    if ctx.query.is_symbol or ctx.share(ctx.held[chunk]) < _LEAST_HELD:  # saves half of the time
+    if ctx.query.is_symbol:
         return 1.0
-    share = ctx.repeats.share_in(chunk.text)
-    return 1 + ctx.weights.verbatim * share * share
+    if sum(ctx.rarity[s] for s in ctx.held[chunk]) < _LEAST_HELD * ctx.known:  # saves half the time
+        return 1.0
+    repeated = ctx.repeats.found_in(chunk.text)
+    # A question has words of grammar in the order of many sentences.
+    in_order = 0.0 if _ASKS.match(ctx.query.text) else repeated.in_order
+    return 1 + ctx.weights.verbatim * max(repeated.in_a_row**2, in_order**3)
 
 
 def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
