@@ -18,6 +18,7 @@ from vector_index_mcp.engine.words import joined, last_name, owner_of, query_wor
 _MOST_WORDS = 96
 _MOST_SYMBOLS = 32
 _MOST_PATHS = 32
+_MOST_AROUND_A_WORD = 4  # words of a query that is about the one in quotes
 _MOST_PHRASES = 16
 _LONGEST_NAME_CHARS = 256
 
@@ -165,8 +166,14 @@ class Query:
 
     @cached_property
     def phrases(self) -> list[str]:
-        """The phrases in quotes."""
+        """The phrases in quotes.
+
+        Among many others, one word in quotes is a value that a program has put into a message, or
+        what a sentence talks about: it is no more than any other word.
+        """
         found = [next(filter(None, groups)) for groups in _QUOTED.findall(self.text)]
+        if len(_QUOTED.sub(" ", self.text).split()) > _MOST_AROUND_A_WORD:
+            found = [phrase for phrase in found if len(phrase.split()) > 1]
         return _both_ends(found, _MOST_PHRASES)
 
 
