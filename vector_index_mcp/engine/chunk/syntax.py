@@ -74,6 +74,10 @@ _ASSIGNMENTS = {
 _FUNCTION_VALUES = frozenset(
     "function_expression arrow_function generator_function class function_definition".split()
 )
+# What C's grammar takes for the name of a function where a preprocessor's branches, or a macro that
+# it does not know, leave half of a statement.
+_NO_NAMES = frozenset("if else for while do switch return sizeof catch __attribute__".split())
+_OF_C = frozenset({"c", "cpp", "objc"})
 _NEEDED_FIELDS = {
     # Without a body it is only a reference, as in `struct stat *buffer`.
     **dict.fromkeys(("struct_specifier", "union_specifier", "enum_specifier"), "body"),
@@ -211,6 +215,8 @@ class _Walk:
             named = _name_node(node)
             name = _name(named) if named else ""
             if not name and node.type not in self._grammar.structures:
+                return None
+            if name in _NO_NAMES and self._grammar.name in _OF_C:
                 return None
         else:
             named, name = node, _first_line(node)

@@ -149,6 +149,16 @@ def test_an_addition_to_a_type_is_no_symbol_but_what_it_adds_is(language, text, 
     assert defined(text, language) == expected
 
 
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_half_a_statement_between_branches_of_the_preprocessor_is_no_function(language):
+    text = (
+        "int check(const char *str)\n{\n\twhile(str && str[0]){\n\t\tif(str[0] == '+'){\n"
+        "\t\t\treturn 1;\n\t\t}\n#ifdef WITH_BROKER\n\t\telse if(str[0] == '/'){\n\t\t\tcount++;\n"
+        "\t\t}\n#endif\n\t\tstr = &str[1];\n\t}\n\treturn 0;\n}\n"
+    )
+    assert defined(text, language) == ["function check"]
+
+
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
