@@ -163,7 +163,8 @@ def _parser(
     )
 
     def add(name: str, **texts: Any) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, **texts)
+        # `stop --al` is a slip of the hand, and `--all` ends every service.
+        command = commands.add_parser(name, allow_abbrev=False, **texts)
         command.set_defaults(run=runs[name], grammar=command)
         return command
 

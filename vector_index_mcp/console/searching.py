@@ -166,6 +166,7 @@ def _add_limits(search: argparse.ArgumentParser) -> None:
     """Add the options that limit a search to part of the project."""
     search.add_argument(
         "--glob",
+        "--path",  # as the tool's argument is called
         type=_text(LONGEST_PATH_CHARS),
         default="",
         metavar="GLOB",

@@ -138,6 +138,8 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(
         (["search", "-C", ".", "machine", "id"], "the query into quotes: search 'machine id'"),
         (["search", "--filter-tags"], "dash stands behind --: search -- '--filter-tags'"),
         (["search", "--top-kk", "3", "x"], "did you mean --top-k?"),
+        (["stop", "--al"], "did you mean --all?"),
+        (["clear", "--dry"], "--dry"),
         (["search", ".", "/", "thread pool"], "one project at a time: search '.' 'thread pool'"),
         (["status", "-C", "src", "src"], "the project is named twice"),
     ],
@@ -147,6 +149,11 @@ def test_what_is_probably_a_slip_is_told(arguments, words, capsys):
         parse(arguments)
     assert exit_.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_files_are_chosen_by_the_name_of_the_tools_argument_too():
+    assert parse(["search", "--path", "src", "retry"]).glob == "src"
+    assert parse(["search", "--glob", "src", "retry"]).glob == "src"
 
 
 @pytest.mark.parametrize(
