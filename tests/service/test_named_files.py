@@ -208,6 +208,21 @@ async def test_what_comes_next_in_the_file_is_named(client):
     assert starts == sorted(starts)
 
 
+async def test_a_name_that_the_query_has_a_word_of_is_named_first(tmp_path):
+    """Only two of a chunk's names are shown, and that of the answer may be its last."""
+    root = tmp_path / "project"
+    root.mkdir()
+    small = "".join(f"def {name}(x):\n    return x\n\n\n" for name in ("aa", "bb", "retry_delay"))
+    large = "".join(f"    x = retry(x, {n}, failed=request, wait={n})  # {n}\n" for n in range(60))
+    write(root, {"a.py": f"{small}def run_again(x, request):\n{large}    return x\n"})
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        query = "how long do we wait before retrying a failed request"
+        [hit, *_] = (await call(client, "search_index", query=query, top_k=1))["results"]
+        [others] = [lines for lines in hit["also"] if lines.startswith("1-")]
+        assert "retry_delay" in others
+
+
 async def test_of_hits_in_one_file_the_first_names_the_others(client):
     answer = await call(client, "search_index", query="lib/dsl.py", path="lib", top_k=3)
     files = [hit["file_path"] for hit in answer["results"]]

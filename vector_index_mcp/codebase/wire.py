@@ -6,7 +6,7 @@
 import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +18,9 @@ from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.codebase.places import Place
+from vector_index_mcp.engine.signals import stem
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR
+from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files.language import is_prose
 from vector_index_mcp.indexing.run import Run
@@ -191,11 +193,12 @@ def search_result(
     """
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
     first_of = {hit.chunk.key: hit for hit in reversed(answer.hits)}
+    asked = frozenset(map(stem, answer.searched.subject))
     places = places_in(answer.searched.text) if detail == "snippets" else []
     made = partial(_hit, answer=answer, detail=detail, places=places, explain=explain)
     result = SearchResult(
         results=[
-            made(hit, also=_also(hit, shown_ids) if hit is first_of[hit.chunk.key] else [])
+            made(hit, also=_also(hit, shown_ids, asked) if hit is first_of[hit.chunk.key] else [])
             for hit in answer.hits
         ],
         mode=answer.mode,
@@ -243,17 +246,19 @@ def _frame(hit: SearchHit) -> int:
     return len(json.dumps(framed, ensure_ascii=False)) + len(", ")
 
 
-def _also(hit: "Hit", shown_ids: Collection[str]) -> list[str]:
+def _also(hit: "Hit", shown_ids: Collection[str], asked: Set[str]) -> list[str]:
     """The next best chunks of a hit's file: lines, and the names that they define."""
     others = [chunk for chunk in hit.also if chunk.document_id not in shown_ids]
-    return [_place(chunk) for chunk in others[:_MOST_OTHERS]]
+    return [_place(chunk, asked) for chunk in others[:_MOST_OTHERS]]
 
 
-def _place(chunk: "StoredChunk") -> str:
+def _place(chunk: "StoredChunk", asked: Set[str]) -> str:
+    """The lines of a chunk, and what it defines, first what has one of the stems in `asked`."""
     inner = chunk.scope.rpartition(SCOPE_SEPARATOR)[2]
     # Of prose it is a heading, of code a kind and a name.
     around = inner[:_LONGEST_HEADING] if is_prose(chunk.language) else inner.rpartition(" ")[2]
-    name = ", ".join(chunk.symbols[:_NAMES_OF_OTHER]) or around
+    names = sorted(chunk.symbols, key=lambda name: asked.isdisjoint(map(stem, words(name))))
+    name = ", ".join(names[:_NAMES_OF_OTHER]) or around
     return f"{chunk.start_line}-{chunk.end_line} {name}".rstrip()
 
 
