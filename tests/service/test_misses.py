@@ -74,6 +74,28 @@ async def test_an_acronym_is_no_part_of_a_word(tmp_path, query, is_absent):
         assert ("No searched file contains" in note) == is_absent
 
 
+async def test_words_that_say_little_are_not_told_as_missing(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, {"retry.py": "def pause(attempt):\n    return 2 ** attempt  # seconds to wait\n"})
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        note = (await call(client, "search_index", query="how long to wait after a flood"))["note"]
+        assert "No searched file contains 'flood'." in note
+        assert (await call(client, "search_index", query="after"))["absent"] == ["after"]
+
+
+async def test_where_nothing_else_is_indexed_nothing_can_be_similar(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    write(root, {"one.py": "def pause(attempt):\n    return 2 ** attempt\n"})
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        answer = await client.call_tool("search_index", {"query": "", "similar_to": "one.py:1"})
+        assert "Nothing else is indexed." in answer.content[0].text
+        assert "other words" not in answer.content[0].text
+
+
 async def test_a_single_word_that_is_mistyped_shows_what_the_name_finds(client):
     text = await said(client, query="sendRequst")
     assert text.startswith("No searched file contains `sendRequst`; results for `send_request`:\n")

@@ -101,7 +101,8 @@ class _Search:
         hits = await search(self.store, Query(chunk.text), embed, most + 1, self.filters)
         others = [hit for hit in hits if not _overlap(hit.chunk, chunk)]
         others = (first_about(others, about, "query") if about else others)[: self.limit]
-        return Findings(others, await self._why_none(others))
+        why = await self._why_none(others)
+        return Findings(others, why if others or why else "Nothing else is indexed.")
 
     async def matching(self) -> Findings:
         """Find the chunks that match the query, behind a place or an introduction that it means."""
