@@ -90,7 +90,7 @@ lint: $(VENV)/installed-dev ## lint, format and type-check, and mend what can be
 screenshot: $(VENV)/installed-dev ## show PROJECT to Chromium: docs/page.png and docs/terminal.png
 	PYTHONPATH=tests:tests/e2e $(BIN)/python docs/screenshot.py "$(PROJECT)" docs
 
-quality: $(VENV)/installed-dev ## is the right file found? 2,165 labelled queries; SEMBLE=PYTHON to compare
+quality: $(VENV)/installed-dev ## is the right file found? 3,025 labelled queries; SEMBLE=PYTHON to compare
 	$(BIN)/python benchmarks/quality.py --folder "$(BENCHMARKS)" --keep $(if $(SEMBLE),--semble $(SEMBLE))
 
 question-map: $(VENV)/installed-dev ## which way do questions point? learns the map and judges it
