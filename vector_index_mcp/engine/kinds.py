@@ -32,7 +32,12 @@ _BY_PATH = {
         r"(^|/)(examples?|samples?|demos?|tutorials?|playgrounds?|cookbook)/", re.IGNORECASE
     ),
     VENDORED: re.compile(
-        r"(^|/)(vendor|vendored|_vendor|third[-_]?party|node_modules|externals?|extern|deps|Pods)/",
+        r"(^|/)(vendor|vendored|_vendor|third[-_]?party|node_modules|externals?|extern|deps|Pods)/"
+        # Libraries that a program of another language hands to browsers.
+        r"|(^|/)(static|public|assets|www|htdocs|webroot|media)/([^/]+/){0,8}(jquery|underscore|lodash"
+        r"|backbone|handlebars|mustache|modernizr|angular|knockout|mootools|codemirror|tinymce|ckeditor"
+        r"|select2|swagger-ui|mathjax|katex|htmx|d3|vue|react|react-dom)"
+        r"([.-][^/]*)?\.(m?js|css)$",
         re.IGNORECASE,
     ),
     GENERATED: re.compile(

@@ -43,6 +43,8 @@ PATHS = {
         """,
     VENDORED: """
         vendor/a.go vendored/a.py pip/_vendor/a.py third_party/a.c third-party/a.c thirdparty/a.c
+        plug/web/static/underscore.js public/js/jquery-3.7.1.js assets/vue.global.js
+        static/d3.v7.css
         web/node_modules/a.js external/a.c externals/a.c extern/a.c deps/a.c Pods/A.m
         """,
     DEPRECATED: "deprecated/a.py src/legacy/a.ts compat.py a_old.py old/a.c a-legacy.js",
@@ -55,6 +57,8 @@ ORDINARY = """
     mockingbird.py detest/a.py spectest.py exampled.py demos.py sampler/a.py demonstrate/a.py
     builder.py rebuild/a.py building/a.py distance/a.py distributed.py minimum.js pb.py lockfile.py
     block.py roadmap.py snapshot.py independent/a.py deposit.py vendors.py internal/a.go
+    underscore.js src/vue.js
+    static/chart.js static/jquery_of_ours.js static/bootstrap.js
     tt/a.py cat/a.py ext/a.c latest_data/a.py attest/utils/a.py test_state/a.py
     golden.py bold/a.py threshold.py folder/a.py compatible.py hold.py reindex.ts model.rs
     modules.rs init.py docstring.py docker/a.py documents/a.py doctor.py newsletter.py newsfeed/a.ts
