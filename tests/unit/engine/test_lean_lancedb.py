@@ -115,9 +115,9 @@ def test_rows_are_sorted_in_the_folder_that_python_takes(monkeypatch, named, tak
     spec = importlib.util.spec_from_file_location("lean", LEAN)
     lean = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(lean)
-    monkeypatch.delenv("TMPDIR", raising=False)
-    if named:
-        monkeypatch.setenv("TMPDIR", named)
+    monkeypatch.setenv("TMPDIR", named or "")  # so that it is put back, whatever is set below
+    if not named:
+        monkeypatch.delenv("TMPDIR")
     monkeypatch.setattr(tempfile, "tempdir", "/other" if taken else named)
     lean._find_temporary_folder()
     assert os.environ["TMPDIR"] == ("/other" if taken else named)
