@@ -15,6 +15,8 @@ from vector_index_mcp.engine.spelling import folded
 _WORD = re.compile(r"[^\W_]+")
 _FEWEST = 4  # of three words in a row, many are grammar
 _MOST = 60  # a longer query is a log, or a sample of code
+# Of a number, a path, an address: `10.0.0.7:80`, `/var/a.db`, `a@b.org`.
+_IN_VALUE = re.compile(r"\d|[^\W_][/\\:.@][^\W_]|/[^\W_]")
 # How far apart two words may be and still belong together: `{self.name!r}` is two words beside
 # the letter that formats it, and a path or an address that is filled in may have six.
 _STEP_IN_TEXT, _STEP_IN_QUERY = 4, 7
@@ -35,14 +37,16 @@ class Repeats:
 
     Args:
         query: The query.
-        is_filled_in: Whether a word, folded, is surely not the program's: no text has it.
+        is_filled_in: Whether a word, folded, is surely not the program's, since no text has it.
+            Those of numbers, paths and addresses are not counted either.
     """
 
     def __init__(
         self, query: str, is_filled_in: Callable[[str], bool] = lambda word: False
     ) -> None:
         self._words = _WORD.findall(folded(query))
-        self._constant = sum(not is_filled_in(word) for word in self._words)
+        typed = " ".join(part for part in query.split() if not _IN_VALUE.search(part))
+        self._constant = sum(not is_filled_in(word) for word in _WORD.findall(folded(typed)))
         self._places: dict[str, list[int]] = {}
         for place, word in enumerate(self._words):
             places = self._places.setdefault(word, [])

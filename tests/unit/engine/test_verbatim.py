@@ -49,7 +49,7 @@ def test_a_text_that_has_all_of_it_repeats_all_of_it(words, around):
     assert Repeats(query).found_in(f"{around} {query} {around}") == (1.0, 1.0)
 
 
-FILLED = "all handlers for tcp on eth0 are down"
+FILLED = "all handlers for tcp on lo are down"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,13 @@ def test_words_around_what_is_filled_in_count_in_their_order(text, share):
 
 def test_what_is_filled_in_may_be_a_path():
     message = "cannot open /srv/a/b/c/d.json for writing now"
-    assert Repeats(message).found_in("cannot open %s for writing now").in_order == 5 / 11
+    assert Repeats(message).found_in("cannot open %s for writing now").in_order == 1.0
+    assert Repeats(message).found_in("cannot open it for writing").in_order == 4 / 5
+
+
+def test_what_no_text_has_was_filled_in():
+    repeats = Repeats("all handlers for tcp are down", lambda word: word == "tcp")
+    assert repeats.found_in("all handlers for %s are down").in_order == 1.0
 
 
 @pytest.mark.parametrize("query", ["d c b a " * 15, "a a a a a a a a a a a a b c d " * 4])
