@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
@@ -226,7 +226,9 @@ def fitted(result: SearchResult, max_tokens: int) -> SearchResult:
     most = max_tokens * budget.CHARS_PER_TOKEN - taken
     shown = budget.fit(texts, [_frame(hit) for hit in hits], most)
     kept = [
-        hit if text == whole else hit.model_copy(update=_cut(text))
+        hit
+        if text == whole
+        else hit.model_copy(update={"is_cut": True, "extracted_text_chunk": text})
         for hit, text, whole in zip(hits, shown, texts, strict=False)
     ]
     if any(text != whole for text, whole in zip(shown, texts, strict=False)):
@@ -234,10 +236,6 @@ def fitted(result: SearchResult, max_tokens: int) -> SearchResult:
     if len(kept) < len(hits):
         notes.append(f"{counted(len(hits) - len(kept), 'more result')} did not fit max_tokens.")
     return result.model_copy(update={"results": kept, "note": " ".join(notes) or None})
-
-
-def _cut(text: str) -> dict[str, Any]:
-    return {"is_cut": True, "extracted_text_chunk": text}
 
 
 def _frame(hit: SearchHit) -> int:

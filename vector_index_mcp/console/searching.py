@@ -18,7 +18,7 @@ from vector_index_mcp.codebase.limits import (
 
 NAMED_TWICE = "the project is named twice: leave out PATH, or --project"
 MEANT = {
-    **dict.fromkeys(("--path", "--file", "--folder", "--dir", "--include", "-g"), "--glob"),
+    **dict.fromkeys(("--file", "--folder", "--dir", "--include", "-g"), "--glob"),
     **dict.fromkeys(("-n", "-k", "-m", "--limit", "--count", "--max-results"), "--top-k"),
     **dict.fromkeys(("-t", "--type"), "--language"),
 }

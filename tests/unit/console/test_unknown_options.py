@@ -15,8 +15,6 @@ def of_project(words):
 @pytest.mark.parametrize(
     ("parse", "line", "meant"),
     [
-        (of_project, "search cookie --path lib", "--glob"),
-        (of_project, "search cookie --path=lib", "--glob"),
         (of_project, "search cookie -n 3", "--top-k"),
         (of_project, "search cookie --topk 3", "--top-k"),
         (of_project, "search cookie -t go", "--language"),

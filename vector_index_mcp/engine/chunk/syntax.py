@@ -90,16 +90,10 @@ _ANONYMOUS = _FUNCTION_VALUES - {"class"}
 _LISTS = frozenset({"assignment_statement", "expression_list"})
 _IMPORTS = re.compile(rb"(await\s+)?@?(require|import|__import__)\b")
 _ELIXIR_KINDS = {
-    "defmodule": "module",
-    "defprotocol": "protocol",
-    "defimpl": "implementation",
-    "def": "function",
-    "defp": "function",
-    "defmacro": "macro",
-    "defmacrop": "macro",
-    "defguard": "guard",
-    "defguardp": "guard",
-    "defdelegate": "function",
+    **{"defmodule": "module", "defprotocol": "protocol", "defimpl": "implementation"},
+    **dict.fromkeys(("def", "defp", "defdelegate"), "function"),
+    **dict.fromkeys(("defmacro", "defmacrop"), "macro"),
+    **dict.fromkeys(("defguard", "defguardp"), "guard"),
 }
 
 
