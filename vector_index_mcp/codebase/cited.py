@@ -35,11 +35,13 @@ _PATH = (
 )
 # `a.c:12`, `a.ts(12,5)`, `a.hs:(12,5)`, `A.java:[12,5]`, `(a.c.12)`, `A.cs:line 12`,
 # `a.sh: line 12`, `a.php on line 12`, `a.sh: 12: `, `a.py|12 col 5|`, `a.py#L12`, `a.kt: (12, 5)`,
-# `a.py,line=12`, `a.scss 12:5`, `a.ts (12:5)`, and of ESLint the path above its lines.
+# `a.py,line=12`, `a.scss 12:5`, `a.ts (12:5)`, `a.js: Unexpected token (12:5)`, and of ESLint the
+# path above its lines.
 _LINE = (
     r"(?::[\[(]?|: ?(?:line |Zeile |ligne |\()|: (?=\d{1,9}:)|\(|\.(?=\d{1,9}\))"
     r"|,? (?:on |at )?lines? |,line=|\|(?=\d{1,9} col)|#L"
-    r"|\s{1,8}\(?(?=\d{1,9}:\d{1,9}(?:[-)\s]|$)))"
+    r"|\s{1,8}\(?(?=\d{1,9}:\d{1,9}(?:[-)\s]|$))"
+    r"|: [^\n()/\\]{1,200} \((?=\d{1,9}:\d{1,9}\)(?:\n|$)))"
     rf"{_NUMBER}"
 )
 _BEHIND_PATH = r"(?:\?[\w=&.%-]{0,200})?[\"'`]?"  # `App.tsx?t=1712:17:11`, or a quote around it
@@ -50,6 +52,11 @@ _LAST_IS_INNERMOST = re.compile(
     r"most recent call last|:\d{1,9}: in (?!function\b|local\b|method\b|field\b|upvalue\b|main )\w",
     re.IGNORECASE,
 )
+_MARK = re.compile(r"^##\[\w{1,20}\]")  # of pipelines: `##[error]src/app.ts(12,5)`
+_DART = "package:"  # in whose folder `lib` the path begins
+_IMPORTED = re.compile(r"\bimported from ([^\n]{1,4096})$", re.MULTILINE)
+_REQUIRE_STACK = "Require stack:"
+_REQUIRED = re.compile(r"^- ([^\n]{1,4096})$", re.MULTILINE)
 _MOST = 500
 _LONGEST_BEFORE = 200  # characters of a line that may belong to a path with spaces
 # Where systems keep what others have written.
@@ -70,9 +77,16 @@ def cited(text: str) -> list[Readings]:
     Of a trace that ends with the innermost call, that call is the first.
     """
     text = _COLOUR.sub("", text)
-    readings = (_readings(text, found) for found in _CITED.finditer(text))
+    readings = [_readings(text, found) for found in _CITED.finditer(text)]
+    readings += [(place_at(path, 0),) for path in _importers(text)]
     places = [*dict.fromkeys(filter(None, readings))]
     return (places[::-1] if _LAST_IS_INNERMOST.search(text) else places)[:_MOST]
+
+
+def _importers(text: str) -> list[str]:
+    """Return the files that ask for a module which Node does not find: it tells no lines."""
+    stack = _REQUIRED.findall(text.partition(_REQUIRE_STACK)[2])
+    return [path.strip().strip("'\"") for path in (*_IMPORTED.findall(text), *stack)]
 
 
 def places_in(text: str) -> list[Place]:
@@ -92,9 +106,12 @@ def _readings(text: str, found: re.Match[str]) -> Readings:
         return (place_at(quoted, int(quoted_line)),)
     if class_file:
         return _of_class(method, class_file, int(class_line))
+    path = _MARK.sub("", path)
     # `[a.c:12]` has a bracket around it, `pages/[id].tsx:12` in it.
     bare = path.lstrip("[{") if path.count("[") != path.count("]") else path
     place = place_at(bare, int(line or 0), test or "")
+    if text.endswith(_DART, 0, found.start("path")):
+        return (place._replace(path=f"lib/{place.path.partition('/')[2]}"),)
     if not ("/" in place.path or "." in place.path or is_written_as_file(place.path)):
         return ()  # `retry(3)` is a call
     return (*_with_spaces(text, *found.span("path"), place), place)

@@ -10,6 +10,7 @@ from vector_index_mcp.codebase.places import Spot
 KEYS = [
     "setup.py",
     "src/app.ts",
+    "lib/src/cart.dart",
     "src/app.py",
     "src/main/java/org/shop/Cart.java",
     "src/test/java/org/other/Cart.java",
@@ -52,6 +53,12 @@ def spots(text):
         ("    at file:///home/me/shop/src/app.ts:10:5", "src/app.ts", 10),
         ("at http://localhost:3000/src/app.ts:12:5", "src/app.ts", 12),
         ("src/app.ts(12,5): error TS2322: Type", "src/app.ts", 12),
+        ("##[error]src/app.ts(12,5): error TS2322: Type", "src/app.ts", 12),
+        ("SyntaxError: /srv/shop/src/app.ts: Unexpected token (12:5)", "src/app.ts", 12),
+        ("Error: Cannot find module './x'\nRequire stack:\n- /srv/src/app.ts", "src/app.ts", 0),
+        ("Cannot find module '/s/x.js' imported from /srv/shop/src/app.ts", "src/app.ts", 0),
+        ("#1      Cart.total (package:shop/src/cart.dart:14:9)", "lib/src/cart.dart", 14),
+        ("package:shop/src/cart.dart 14:9  Cart.total", "lib/src/cart.dart", 14),
         ("../lib/net/http.c:48:9: error: expected ';'", "lib/net/http.c", 48),
         ("http.c:48: undefined reference to `main'", "lib/net/http.c", 48),
         (" --> lib/net/http.c:5:1", "lib/net/http.c", 5),
@@ -121,6 +128,8 @@ def test_a_message_cites_a_place(message, file, line):
         "/x/node_modules/chalk/lib/index.js:3:1",
         "version 1.2:3 of a:b",
         "src/app.py:0x12",
+        "- src/app.ts",
+        "what is imported from src",
         "panicked at /root/.cargo/registry/src/index.io-6f/clap-4.4.0/src/error.rs:40:9:",
         "/rustc/90c5/library/core/src/lib.rs:50:5",
         "/usr/local/go/src/net/http/server.go:50",
@@ -194,7 +203,15 @@ def test_the_line_of_a_place_is_found_in_a_chunk():
     "hostile",
     ["(a)/" * 12_500, "f(x)/" * 10_000, "[a](b)/" * 7_000, "(see)/(or)/" * 4_500, "a=" * 25_000]
     + ["a." * 25_000, "a" * 50_000, "(" * 50_000, "a:1 " * 12_500, '"' * 50_000, "a.b(" * 12_500]
-    + ["/" * 50_000, ": line " * 7_000, "$" * 50_000, "C:\\" * 16_000, "a.b.c(d.e:" * 5_000],
+    + [
+        "/" * 50_000,
+        "a: b c " * 8_000,
+        "- a\n" * 12_500,
+        ": line " * 7_000,
+        "$" * 50_000,
+        "C:\\" * 16_000,
+        "a.b.c(d.e:" * 5_000,
+    ],
 )
 @pytest.mark.timeout(4)
 def test_a_long_text_is_read_in_no_time(hostile):
