@@ -145,10 +145,12 @@ async def test_a_test_is_found_by_its_name(client):
     assert "def dsl_3()" in str(first)
 
 
-async def test_a_stack_that_ends_with_a_file_is_no_path_of_it(client):
+async def test_a_file_that_asked_for_a_missing_module_is_shown_and_one_elsewhere_is_not(client):
     query = "Cannot find module './zebra'\nRequire stack:\n- /x/y/other.js\n- /x/project/lib/dsl.py"
-    answer = await call(client, "search_index", query=query, verbose=True)
-    assert all("path" not in (hit.get("why") or {}) for hit in answer["results"])
+    first, *others = (await call(client, "search_index", query=query))["results"]
+    assert first["file_path"] == "lib/dsl.py"
+    assert all(hit["score"] < 0.4 for hit in others if hit["file_path"] != "lib/dsl.py")
+    answer = await call(client, "search_index", query=query.replace("/dsl.py", "/none.py"))
     assert all(hit["score"] < 0.4 for hit in answer["results"])
 
 
