@@ -8,6 +8,7 @@ import anyio
 from fakes import FakeEmbedder
 from mcp import Client
 from waiting import PATIENCE_SECONDS, eventually
+from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.codebase.service import Codebase
@@ -62,6 +63,14 @@ async def serving(running, mode="legacy", tool_set=sets.CODEBASE):
         async with Client(build_server(sets.named(tool_set), service), mode=mode) as client:
             yield client
         tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def served(root, files):
+    """A client of the project at `root`, once it is indexed; it is made of `files`."""
+    async with serving(codebase_of(write(root, files), FakeEmbedder())) as client:
+        await settled(client)
+        yield client
 
 
 @asynccontextmanager

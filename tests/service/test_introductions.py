@@ -2,7 +2,7 @@
 
 import pytest
 from fakes import FakeEmbedder
-from serving import call, codebase_of, converged, serving, settled
+from serving import call, codebase_of, converged, served
 from writing import write
 
 pytestmark = pytest.mark.anyio
@@ -24,18 +24,12 @@ async def asked(client, query=QUESTION, **given):
     return await call(client, "search_index", query=query, **given)
 
 
-async def served(folder, files):
-    write(folder, files)
-    return serving(codebase_of(folder, FakeEmbedder()))
-
-
 def found(answer):
     return [hit["file_path"] for hit in answer["results"]]
 
 
 async def test_the_readme_comes_first_from_its_beginning(tmp_path):
-    async with await served(tmp_path, FILES) as client:
-        await settled(client)
+    async with served(tmp_path, FILES) as client:
         answer = await asked(client)
         first, *others = answer["results"]
         assert (first["file_path"], first["start_line"]) == ("README.md", 1)
@@ -67,16 +61,14 @@ async def test_a_beginning_of_badges_is_passed_over(tmp_path):
     logo = '<p align="center"><img src="https://pears.example/logo.svg" alt="The logo"></p>\n'
     head = f"# Pears\n\n{logo}{badge * 40}\n"
     write(tmp_path, {"README.md": f"{head}\n## Why\n\nIt sorts fruit by its weight.\n"})
-    async with await served(tmp_path, {"src/weigh.py": FILES["src/weigh.py"]}) as client:
-        await settled(client)
+    async with served(tmp_path, {"src/weigh.py": FILES["src/weigh.py"]}) as client:
         first = (await asked(client))["results"][0]
         assert "It sorts fruit by its weight." in first["extracted_text_chunk"]
         assert first["start_line"] > 1
 
 
 async def test_what_is_limited_to_other_files_or_asks_for_more_is_searched_for(tmp_path):
-    async with await served(tmp_path, FILES) as client:
-        await settled(client)
+    async with served(tmp_path, FILES) as client:
         assert found(await asked(client, kind="docs"))[0] == "README.md"
         for limits in ({"kind": "code"}, {"path": "src"}, {"language": "python"}):
             assert "README.md" not in found(await asked(client, **limits))
@@ -95,8 +87,7 @@ async def test_what_is_limited_to_other_files_or_asks_for_more_is_searched_for(t
 )
 async def test_what_introduces_a_project_has_a_usual_name_and_place(tmp_path, files, first):
     others = {key: text for key, text in FILES.items() if key.startswith("src/")}
-    async with await served(tmp_path, others | files) as client:
-        await settled(client)
+    async with served(tmp_path, others | files) as client:
         assert found(await asked(client))[0] == first
 
 
@@ -107,14 +98,12 @@ async def test_what_introduces_a_project_has_a_usual_name_and_place(tmp_path, fi
 async def test_a_question_about_the_license_is_answered_with_it(tmp_path, query):
     other = {"lib/terms.py": "# license copyright redistribution of this project under terms\n"}
     write(tmp_path, FILES)
-    async with await served(tmp_path, {"COPYING": "Do as you like.\n", **other}) as client:
-        await settled(client)
+    async with served(tmp_path, {"COPYING": "Do as you like.\n", **other}) as client:
         assert found(await asked(client, query))[0] == "COPYING"
 
 
 async def test_a_question_about_licenses_in_the_code_is_searched(tmp_path):
     code = {"src/check.py": "def check_license_key(key):\n    return key.valid\n"}
-    async with await served(tmp_path, {"LICENSE.md": "Do as you like.\n", **code}) as client:
-        await settled(client)
+    async with served(tmp_path, {"LICENSE.md": "Do as you like.\n", **code}) as client:
         for query in ("where is the license key checked", "what does the license tool do"):
             assert found(await asked(client, query))[0] == "src/check.py"

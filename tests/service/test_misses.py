@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from fakes import FakeEmbedder
-from serving import call, codebase_of, converged, failing_call, serving, settled
+from serving import call, codebase_of, converged, failing_call, served, serving, settled
 from writing import write
 
 from vector_index_mcp.codebase import service
@@ -65,32 +65,23 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
     + [("a QUIC-based server", True), ("QUIC/HTTP3 server", True)],
 )
 async def test_an_acronym_is_no_part_of_a_word(tmp_path, query, is_absent):
-    root = tmp_path / "project"
-    root.mkdir()
-    write(root, {"fast.py": "def quick_api():\n    return 'quickly'\n", "slow.py": "x = 1\n"})
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    files = {"fast.py": "def quick_api():\n    return 'quickly'\n", "slow.py": "x = 1\n"}
+    async with served(tmp_path / "project", files) as client:
         note = (await call(client, "search_index", query=query))["note"] or ""
         assert ("No searched file contains" in note) == is_absent
 
 
 async def test_words_that_say_little_are_not_told_as_missing(tmp_path):
-    root = tmp_path / "project"
-    root.mkdir()
-    write(root, {"retry.py": "def pause(attempt):\n    return 2 ** attempt  # seconds to wait\n"})
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    files = {"retry.py": "def pause(attempt):\n    return 2 ** attempt  # seconds to wait\n"}
+    async with served(tmp_path / "project", files) as client:
         note = (await call(client, "search_index", query="how long to wait after a flood"))["note"]
         assert "No searched file contains 'flood'." in note
         assert (await call(client, "search_index", query="after"))["absent"] == ["after"]
 
 
 async def test_where_nothing_else_is_indexed_nothing_can_be_similar(tmp_path):
-    root = tmp_path / "project"
-    root.mkdir()
-    write(root, {"one.py": "def pause(attempt):\n    return 2 ** attempt\n"})
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    files = {"one.py": "def pause(attempt):\n    return 2 ** attempt\n"}
+    async with served(tmp_path / "project", files) as client:
         answer = await client.call_tool("search_index", {"query": "", "similar_to": "one.py:1"})
         assert "Nothing else is indexed." in answer.content[0].text
         assert "other words" not in answer.content[0].text
@@ -308,14 +299,11 @@ async def test_code_like_a_line_is_found_without_that_line(client):
 
 
 async def test_of_code_like_a_line_what_a_query_asks_for_comes_first(tmp_path):
-    root = tmp_path / "project"
-    root.mkdir()
     code = "class {0}:\n    def open(self, way):\n        self.{0} = way.take({0}, self.{1})\n"
     rows = {f"{name}.py": code.format(name, "plain") for name in ("one", "two", "three")}
     rows["four.py"] = code.format("four", "streamed")
-    write(root, rows | {"stream.py": "def stream():\n    return streams\n"})
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    files = rows | {"stream.py": "def stream():\n    return streams\n"}
+    async with served(tmp_path / "project", files) as client:
         like = {"similar_to": "one.py:2", "top_k": 4, "verbose": True}
         narrowed = await call(client, "search_index", query="streamed", **like)
         assert narrowed["results"][0]["file_path"] == "four.py"

@@ -2,7 +2,7 @@
 
 import pytest
 from fakes import FakeEmbedder
-from serving import call, codebase_of, serving, settled
+from serving import call, codebase_of, served, serving, settled
 from writing import write
 
 pytestmark = pytest.mark.anyio
@@ -156,10 +156,7 @@ async def test_a_file_that_asked_for_a_missing_module_is_shown_and_one_elsewhere
 
 async def test_an_absolute_path_of_the_project_is_one_of_it(tmp_path):
     root = tmp_path / "project"
-    root.mkdir()
-    write(root, FILES | {"top.py": "x = 1\ny = 2\n"})
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    async with served(root, FILES | {"top.py": "x = 1\ny = 2\n"}) as client:
         for query, file in ((f"{root}/top.py:2", "top.py"), (f"{root}/docs/", "docs/README.md")):
             answer = await call(client, "search_index", query=query)
             assert answer["results"][0]["file_path"] == file
@@ -168,11 +165,8 @@ async def test_an_absolute_path_of_the_project_is_one_of_it(tmp_path):
 
 async def test_a_file_that_exists_and_is_ignored_is_not_called_missing(tmp_path):
     root = tmp_path / "project"
-    root.mkdir()
     inside = {"node_modules/left/index.js": "x = 1;\n", "lib/index.js": "y = 1;\n"}
-    write(root, inside)
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    async with served(root, inside) as client:
         for query, note in (
             ("node_modules/left/index.js", "'node_modules/left/index.js' is not indexed: it is "),
             (f"{root}/node_modules/left/index.js:1", "'node_modules/left/index.js' is not indexed"),
@@ -184,12 +178,9 @@ async def test_a_file_that_exists_and_is_ignored_is_not_called_missing(tmp_path)
 
 
 async def test_the_path_of_a_folder_finds_its_files(tmp_path):
-    root = tmp_path / "project"
-    root.mkdir()
     inside = {f"src/json/{name}.py": f"x_{name} = 1\n" for name in ("__init__", "tag", "more")}
-    write(root, inside | {"src/app.py": "import src.json\n# src json src/json\n"})
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    files = inside | {"src/app.py": "import src.json\n# src json src/json\n"}
+    async with served(tmp_path / "project", files) as client:
         for query in ("src/json", "./src/json/", "json/"):
             answer = await call(client, "search_index", query=query)
             found = [hit["file_path"] for hit in answer["results"]]
@@ -212,13 +203,10 @@ async def test_what_comes_next_in_the_file_is_named(client):
 
 async def test_a_name_that_the_query_has_a_word_of_is_named_first(tmp_path):
     """Only two of a chunk's names are shown, and that of the answer may be its last."""
-    root = tmp_path / "project"
-    root.mkdir()
     small = "".join(f"def {name}(x):\n    return x\n\n\n" for name in ("aa", "bb", "retry_delay"))
     large = "".join(f"    x = retry(x, {n}, failed=request, wait={n})  # {n}\n" for n in range(60))
-    write(root, {"a.py": f"{small}def run_again(x, request):\n{large}    return x\n"})
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    files = {"a.py": f"{small}def run_again(x, request):\n{large}    return x\n"}
+    async with served(tmp_path / "project", files) as client:
         query = "how long do we wait before retrying a failed request"
         [hit, *_] = (await call(client, "search_index", query=query, top_k=1))["results"]
         [others] = [lines for lines in hit["also"] if lines.startswith("1-")]
@@ -263,11 +251,8 @@ async def test_what_is_no_path_of_a_file_is_searched(client, query):
 
 
 async def test_a_constant_that_is_called_like_a_file_is_found_where_it_is_defined(tmp_path):
-    root = tmp_path / "project"
-    root.mkdir()
-    write(root, {"LICENSE": "Do as you like.\n", "terms.py": 'LICENSE = "MIT"\nRATE = 1\n'})
-    async with serving(codebase_of(root, FakeEmbedder())) as client:
-        await settled(client)
+    files = {"LICENSE": "Do as you like.\n", "terms.py": 'LICENSE = "MIT"\nRATE = 1\n'}
+    async with served(tmp_path / "project", files) as client:
         answer = await call(client, "search_index", query="LICENSE", verbose=True)
         assert "path" not in (answer["results"][0].get("why") or {})
         assert answer["results"][0]["file_path"] == "terms.py"
