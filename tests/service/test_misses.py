@@ -87,6 +87,17 @@ async def test_where_nothing_else_is_indexed_nothing_can_be_similar(tmp_path):
         assert "other words" not in answer.content[0].text
 
 
+async def test_where_something_else_is_indexed_nobody_says_there_is_not(tmp_path):
+    """Without vectors, only words tell what is similar, and these two share none."""
+    files = {"one.py": "def pause(attempt):\n    return attempt\n", "two.py": "stripes = 7\n"}
+    embedder = FakeEmbedder()
+    embedder.absent = "no model"
+    async with serving(codebase_of(write(tmp_path / "project", files), embedder)) as client:
+        await settled(client, with_vectors=False)
+        answer = await client.call_tool("search_index", {"query": "", "similar_to": "one.py:1"})
+        assert "Nothing else is indexed." not in answer.content[0].text
+
+
 async def test_a_single_word_that_is_mistyped_shows_what_the_name_finds(client):
     text = await said(client, query="sendRequst")
     assert text.startswith("No searched file contains `sendRequst`; results for `send_request`:\n")

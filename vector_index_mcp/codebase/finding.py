@@ -102,7 +102,9 @@ class _Search:
         others = [hit for hit in hits if not _overlap(hit.chunk, chunk)]
         others = (first_about(others, about, "query") if about else others)[: self.limit]
         why = await self._why_none(others)
-        return Findings(others, why if others or why else "Nothing else is indexed.")
+        if not (others or why) and self.question.ledger.chunk_count <= len(hits):
+            why = "Nothing else is indexed."
+        return Findings(others, why)
 
     async def matching(self) -> Findings:
         """Find the chunks that match the query, behind a place or an introduction that it means."""
