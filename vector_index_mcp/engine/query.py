@@ -18,6 +18,7 @@ from vector_index_mcp.engine.words import joined, last_name, owner_of, query_wor
 _MOST_WORDS = 96
 _MOST_SYMBOLS = 32
 _MOST_PATHS = 32
+_ASKS = re.compile(r"\s*(?:how|where|what|which|who|when|why)\b", re.IGNORECASE)
 _MOST_AROUND_A_WORD = 4  # words of a query that is about the one in quotes
 _MOST_PHRASES = 16
 _LONGEST_NAME_CHARS = 256
@@ -130,6 +131,11 @@ class Query:
         """
         is_short = len(self.subject) <= _LONGEST_QUESTION
         return is_short and not (self.is_symbol or self.paths or self.phrases or self.versions)
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether the query begins with a word that asks, such as `how`."""
+        return _ASKS.match(self.text) is not None
 
     @cached_property
     def matched(self) -> list[str]:

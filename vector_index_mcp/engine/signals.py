@@ -26,7 +26,6 @@ _SEPARATORS = str.maketrans("", "", "_-")
 _FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
 _LEAST_HELD = 0.25  # of what the candidates have of a query, for one that may repeat much of it
 _BETWEEN_NAMES = re.compile(rf"[\s{SCOPE_SEPARATOR}/.<>(),:]+")
-_ASKS = re.compile(r"\s*(?:how|where|what|which|who|when|why)\b", re.IGNORECASE)
 _OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
@@ -80,7 +79,7 @@ class Context:
     total: float
     """The sum of all rarities."""
     known: float
-    """The sum of those of the words that some candidate contains."""
+    """How much of the query all candidates cover together, 0 to 1."""
     held: dict[StoredChunk, list[str]]
     """By candidate: the query's stems that its text contains."""
     holders: dict[StoredChunk, float]
@@ -112,7 +111,8 @@ def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Co
         holders[chunk] = names.held_by(chunk.text) if names else 0.0
     holding = Counter(s for found in held.values() for s in found)
     rarity = {s: math.log(1 + (len(held) + 1) / (holding[s] + 0.5)) for s in stems}
-    total, known = sum(rarity.values()), sum(rarity[s] for s in holding)
+    total = sum(rarity.values())
+    known = sum(rarity[s] for s in holding) / total if total else 0.0
     nowhere = rarity.keys() - holding.keys()
     repeats = Repeats(query.text, lambda word: stem(word) in nowhere)
     return Context(query, weights, rarity, total, known, held, holders, repeats)
@@ -262,14 +262,12 @@ def _has(text: str, version: str) -> bool:
 
 def verbatim(ctx: Context, chunk: StoredChunk) -> float:
     """Raise a chunk that repeats much of the query word for word, such as an error message."""
-    if ctx.query.is_symbol:
+    least = _LEAST_HELD * ctx.known  # saves half of the time
+    if ctx.query.is_symbol or ctx.share(ctx.held[chunk]) < least:
         return 1.0
-    if sum(ctx.rarity[s] for s in ctx.held[chunk]) < _LEAST_HELD * ctx.known:  # saves half the time
-        return 1.0
-    repeated = ctx.repeats.found_in(chunk.text)
     # A question has words of grammar in the order of many sentences.
-    in_order = 0.0 if _ASKS.match(ctx.query.text) else repeated.in_order
-    return 1 + ctx.weights.verbatim * max(repeated.in_a_row**2, in_order**3)
+    repeated = ctx.repeats.found_in(chunk.text, with_gaps=not ctx.query.asks)
+    return 1 + ctx.weights.verbatim * max(repeated.in_a_row**2, repeated.in_order**3)
 
 
 def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:

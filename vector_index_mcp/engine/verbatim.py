@@ -58,12 +58,19 @@ class Repeats:
         """Whether the query has as many words as count."""
         return _FEWEST <= len(self._words) <= _MOST
 
-    def found_in(self, text: str) -> Repeated:
-        """Return which shares of the query's words a text has in a row, and in order."""
+    def found_in(self, text: str, *, with_gaps: bool = True) -> Repeated:
+        """Return which shares of the query's words a text has in a row, and in order.
+
+        Args:
+            text: The text.
+            with_gaps: Whether to look for words in order with gaps; if not, that share is 0.
+        """
         if not self.is_possible:
             return Repeated(0.0, 0.0)
         words = _WORD.findall(folded(text))
         row = self._most_in_a_row(f" {' '.join(words)} ")
+        if not with_gaps:
+            return Repeated(row / len(self._words), 0.0)
         # What is in a row is in order, too: only more of it counts.
         order = max(row, self._most_in_order(words)) if row < len(self._words) else row
         return Repeated(row / len(self._words), min(1.0, order / max(_FEWEST, self._constant)))
