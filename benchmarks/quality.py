@@ -63,7 +63,7 @@ _COMPOUND = re.compile(
 _MESSAGE = re.compile(r"([\"'`])([A-Z][^\"'`\n\\<=]{24,120})\1")
 _HOLE = re.compile(r"\$?\{[^{}]*\}|%\(\w+\)[sdr]|%[-+\d.]*[sdiqvrx]")
 _FEWEST_SPACES = 4
-_FILLED_IN = ("eth0", "users.json", "42", "/var/lib/app/data.db", "10.0.0.7:8080", "Widget")
+_FILLED_IN = ("10.0.0.7:8080", "/var/lib/app/data.db", "42", "Widget", "eth0", "users.json")
 _LONGEST_PIECE = 3  # words between what is filled in, for a message that is said to be in pieces
 
 
@@ -230,26 +230,36 @@ async def sampled_lookups(codebase: Codebase) -> list[tuple[str, str, IsRight]]:
     names = _sampled({row["file_path"].rpartition("/")[2] for row in rows}, 4)
     lines = {_longest_line(row["extracted_text_chunk"]) for row in rows}
     quotations = _sampled({line for line in lines if len(line) >= 30}, 4)
+    rare = rare_messages(rows)
     return [
         *(("used", name, partial(_holds, name)) for name, _ in only_used(rows)),
         *(("symbol", name, partial(_is_chunk, defining[name][0])) for name in symbols),
         *(("file name", name, partial(_is_in_file, name)) for name in names),
         *(("quotation", f'"{line}"', partial(_holds, line)) for line in quotations),
-        *(("message", seen, partial(_holds, text)) for text, seen in messages(rows)),
-        *(("in pieces", seen, partial(_holds, text)) for text, seen in in_pieces(rows)),
+        *(("message", seen, partial(_holds, text)) for text, seen in messages(rare)),
+        *(("in pieces", seen, partial(_holds, text)) for text, seen in in_pieces(rare)),
     ]
 
 
-def messages(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Texts of several words in code, which stand in few places, each with what a user sees."""
-    rare = _rare_messages(rows)
+def rare_messages(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Texts of several words in code, which stand in few places."""
+    places: dict[str, int] = defaultdict(int)
+    for row in rows:
+        if not kinds_of(row["file_path"], row["language"]):
+            for _, text in set(_MESSAGE.findall(row["extracted_text_chunk"])):
+                places[text] += text.count(" ") >= _FEWEST_SPACES
+    return [text for text, count in places.items() if 0 < count <= FEW]
+
+
+def messages(rare: Sequence[str]) -> list[tuple[str, str]]:
+    """Some of these texts, each with what a user sees."""
     return [(text, f"Error: {_HOLE.sub('users.json', text)}") for text in _sampled(rare, 8)]
 
 
-def in_pieces(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Such texts in which no four words stand in a row, each with what a user sees."""
+def in_pieces(rare: Sequence[str]) -> list[tuple[str, str]]:
+    """Some in which no four words stand in a row, each with what a user sees."""
     broken = []
-    for text in _rare_messages(rows):
+    for text in rare:
         pieces = [len(piece.split()) for piece in _HOLE.split(text)]
         if max(pieces) <= _LONGEST_PIECE < sum(pieces):
             broken.append(text)
@@ -257,17 +267,8 @@ def in_pieces(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _filled(text: str) -> str:
-    values = cycle(_sampled(_FILLED_IN, len(_FILLED_IN)))
+    values = cycle(_FILLED_IN)
     return _HOLE.sub(lambda _: next(values), text)
-
-
-def _rare_messages(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    places: dict[str, int] = defaultdict(int)
-    for row in rows:
-        if not kinds_of(row["file_path"], row["language"]):
-            for _, text in set(_MESSAGE.findall(row["extracted_text_chunk"])):
-                places[text] += text.count(" ") >= _FEWEST_SPACES
-    return [text for text, count in places.items() if 0 < count <= FEW]
 
 
 def only_used(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
