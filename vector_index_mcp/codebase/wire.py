@@ -18,9 +18,8 @@ from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.codebase.places import Place
-from vector_index_mcp.engine.signals import stem
+from vector_index_mcp.engine.signals import stem, stems_of
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR
-from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files.language import is_prose
 from vector_index_mcp.indexing.run import Run
@@ -255,7 +254,7 @@ def _place(chunk: "StoredChunk", asked: Set[str]) -> str:
     inner = chunk.scope.rpartition(SCOPE_SEPARATOR)[2]
     # Of prose it is a heading, of code a kind and a name.
     around = inner[:_LONGEST_HEADING] if is_prose(chunk.language) else inner.rpartition(" ")[2]
-    names = sorted(chunk.symbols, key=lambda name: asked.isdisjoint(map(stem, words(name))))
+    names = sorted(chunk.symbols, key=lambda name: asked.isdisjoint(stems_of(name)))
     name = ", ".join(names[:_NAMES_OF_OTHER]) or around
     return f"{chunk.start_line}-{chunk.end_line} {name}".rstrip()
 

@@ -201,7 +201,7 @@ def holds(ctx: Context, chunk: StoredChunk) -> float:
 def path(ctx: Context, chunk: StoredChunk) -> float:
     """Raise a chunk whose path contains words of the query: a name sums up a file best."""
     folders, _, name = chunk.key.rpartition("/")
-    return 1 + ctx.weights.path * ctx.share(_stems(f"{folders}/{name.partition('.')[0]}"))
+    return 1 + ctx.weights.path * ctx.share(stems_of(f"{folders}/{name.partition('.')[0]}"))
 
 
 def names(chunks: Sequence[StoredChunk]) -> frozenset[str]:
@@ -209,12 +209,12 @@ def names(chunks: Sequence[StoredChunk]) -> frozenset[str]:
     folders, _, name = chunks[0].key.rpartition("/")
     own = f"{folders.rpartition('/')[2]}/{name.partition('.')[0]}"
     defined = (last_name(symbol) for chunk in chunks for symbol in chunk.symbols)
-    return frozenset().union(_stems(own), *map(_stems, defined))
+    return frozenset().union(stems_of(own), *map(stems_of, defined))
 
 
 def share_of_names(ctx: Context, chunk: StoredChunk) -> float:
     """Return how much of the query a chunk's path, scope and definitions contain, 0 to 1."""
-    return ctx.share(_stems(f"{chunk.key} {' '.join(chunk.symbols)} {chunk.scope}"))
+    return ctx.share(stems_of(f"{chunk.key} {' '.join(chunk.symbols)} {chunk.scope}"))
 
 
 def coverage(ctx: Context, chunk: StoredChunk) -> float:
@@ -289,5 +289,6 @@ SIGNALS: dict[str, Signal] = {
 
 
 @lru_cache(maxsize=20_000)
-def _stems(text: str) -> frozenset[str]:
+def stems_of(text: str) -> frozenset[str]:
+    """Return the stems of the words in a text or a name."""
     return frozenset(map(stem, words(text)))
