@@ -420,7 +420,7 @@ def test_what_is_left_out_is_named_and_changes_the_status(program):
 
 
 def test_the_doctor_finds_shows_and_mends(filled):
-    assert filled.says("doctor").splitlines()[-1] == "11 checks: 11 ok"
+    assert filled.says("doctor").splitlines()[-1] == "12 checks: 12 ok"
     (filled.home / "projects/shop/knowledge/setup.md").write_bytes(b"\xff")
     done = filled("doctor", "--json")
     assert done.returncode == 1
@@ -430,7 +430,7 @@ def test_the_doctor_finds_shows_and_mends(filled):
     refused = filled("doctor", "--repair")
     assert refused.returncode == 2
     assert "setup.md: its last readable version comes back" in refused.stdout
-    assert "11 checks: 11 ok" in filled.says("doctor", "--repair", "--yes")
+    assert "12 checks: 12 ok" in filled.says("doctor", "--repair", "--yes")
     assert filled.says("show", "shop", "setup") == "two\n"
 
 

@@ -93,6 +93,6 @@ def test_a_kill_loses_no_answered_write_and_leaves_none_by_half(tmp_path):
     git(store.home, "fsck", "--strict")
     assert [path.name for path in store.home.glob(".git/**/*.lock")] == ["staging.lock"]
     left = {path.name for path in (store.home / ".git/vector-index-mcp").iterdir()}
-    assert left <= {"found", "lock", "staging.lock", "staged"}
+    assert left <= {"found", "index.held", "lock", "staging.lock", "staged"}
     numbers = [int(path.name) for path in store.home.glob("projects/project-0/TODO/*")]
     assert len(numbers) == len(set(numbers))

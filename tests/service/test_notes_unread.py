@@ -8,7 +8,6 @@ from machines import git, joined, remote_at, two_machines
 
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.store.line_ends import plain
-from vector_index_mcp.notes.store.staging import Staging
 
 pytestmark = pytest.mark.anyio
 
@@ -52,7 +51,7 @@ def committed(machine, *paths, message="By a person"):
 
 
 def staged(machine):
-    Staging(machine.notes.store.disk, machine.notes.store.repository).refresh()
+    machine.notes.writer.index.refresh()
 
 
 def summed(machine):

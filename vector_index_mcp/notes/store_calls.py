@@ -45,7 +45,7 @@ class Storage:
     problem: str
     """Why the history cannot be written; empty if it can."""
     left_alone: tuple[str, ...] = ()
-    """Which files no tool reads, and why, in sentences."""
+    """What is wrong with git's index, and which files no tool reads, and why, in sentences."""
 
 
 def look(writer: Writer) -> Storage:
@@ -62,6 +62,11 @@ def look(writer: Writer) -> Storage:
 
 
 def _left_alone(writer: Writer) -> Iterator[str]:
+    if words := writer.index.damage():
+        yield (
+            f"{words}: no git command works there; `vector-index-mcp notes doctor --repair` "
+            "makes it anew"
+        )
     yield from map(about_large, sorted(writer.by_hand.large))
     yield from (words for _, words in sorted(writer.by_hand.filtered.items()))
     if skipped := writer.by_hand.checkout.left_out(writer.repository):

@@ -22,7 +22,7 @@ from functools import partial
 from vector_index_mcp.notes.coming import Coming, by_merging, by_moving
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.byhand import some
-from vector_index_mcp.notes.store.disk import Change
+from vector_index_mcp.notes.store.disk import Applied, Change
 from vector_index_mcp.notes.store.filters import filtered
 from vector_index_mcp.notes.store.history import Commit
 from vector_index_mcp.notes.store.large import copy_of_object, id_of_file, id_of_link
@@ -290,12 +290,8 @@ class Syncing:
 
     def _go_forward(self, branch: str, ours: str, theirs: str) -> list[str]:
         coming = by_moving(self._repository, ours, theirs)
-        self._put(coming, lambda: self._move(branch, ours, theirs))
+        self._put(coming, lambda: self._writer.move(branch, ours, theirs))
         return self._note(coming.notes)
-
-    def _move(self, branch: str, ours: str, theirs: str) -> None:
-        self._repository.done("update-ref", branch, theirs, ours or "0" * 40)
-        self._writer.follow_branch(theirs)
 
     def _merge(self, branch: str, ours: str, theirs: str) -> list[str]:
         found = self._repository.run("merge-base", ours, theirs)
@@ -335,14 +331,17 @@ class Syncing:
         }
         puts = LineEnds(disk).as_checked_out(tree, puts)
         # Removals come first: a file may become a folder, or a folder a file.
-        applied = [disk.apply(Change({}, tuple(gone), empties=True))]
-        try:
-            applied.append(disk.apply(Change(puts, copies=copies)))
-            then()
-        except BaseException:
-            for each in reversed(applied):
-                each.undo()
-            raise
+        changes = (Change({}, tuple(gone), empties=True), Change(puts, copies=copies))
+        applied: list[Applied] = []
+        with writer.index.locked():
+            try:
+                for change in changes:
+                    applied.append(disk.apply(change))
+                then()
+            except BaseException:
+                for each in reversed(applied):
+                    each.undo()
+                raise
         for each in applied:
             each.finish()
 

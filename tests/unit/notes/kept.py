@@ -15,7 +15,6 @@ from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.repository import Repository
-from vector_index_mcp.notes.store.staging import Staging
 from vector_index_mcp.notes.texts.reading import Shelf
 
 WRITES = {**main_calls.WRITES, **document_calls.WRITES, **todo_calls.WRITES}
@@ -80,7 +79,7 @@ class Kept:
 
     def stage(self):
         """Bring git's index up to date, as a service does soon after each commit."""
-        Staging(self.writer.disk, self.writer.repository).refresh()
+        self.writer.index.refresh()
 
     @property
     def head(self):

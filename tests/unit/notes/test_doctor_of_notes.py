@@ -11,7 +11,7 @@ from stores import committed, git, log, state_of
 from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.notes.doctor import examining, repairing
-from vector_index_mcp.notes.doctor.examining import Verdict
+from vector_index_mcp.notes.doctor.findings import Verdict
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.merging.chapters import MARK
 from vector_index_mcp.notes.refusal import Refusal
@@ -21,7 +21,7 @@ from vector_index_mcp.notes.texts.projects import Projects
 OK, WARNING, FAILURE = Verdict.OK, Verdict.WARNING, Verdict.FAILURE
 CHECKS = [
     "git", "notes", "index", "folders", "documents", "to-dos", "history", "branch", "locks",
-    "commits", "remote",
+    "staging", "commits", "remote",
 ]  # fmt: skip
 TODO = "projects/shop/TODO/1"
 
@@ -68,6 +68,12 @@ def mended(kept):
 
 def write_index(kept, **folders):
     kept.put("index.json", json.dumps({"projects": folders}))
+
+
+def removed(folder):
+    """Remove a folder in which the writer may remove its mark at the same time."""
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def titles(kept):
@@ -457,7 +463,7 @@ def test_packs_that_git_replaces_meanwhile_are_no_damage(kept, monkeypatch, time
 
 
 def test_a_repository_that_is_somewhere_else_is_found(kept):
-    shutil.rmtree(kept.home / ".git")
+    removed(kept.home / ".git")
     kept.put(".git", "gitdir: /elsewhere\n")
     assert ("history", FAILURE, ".git is no folder: the notes have no repository of their own") in (
         problems(kept)
@@ -570,3 +576,54 @@ def test_what_has_changed_since_it_was_shown_is_not_repaired(kept):
     with pytest.raises(Refusal, match="since the preview"):
         asked.result(PATIENCE_SECONDS)
     assert titles(kept)[1] == "somebody was faster"
+
+
+# -- git's index -------------------------------------------------------------------------------
+
+
+def test_a_damaged_index_of_git_is_found_and_made_anew(kept):
+    index = kept.home / ".git/index"
+    index.write_bytes(b"DIRC" + index.read_bytes()[5:])
+    name, verdict, words = only_problem(kept)
+    assert (name, verdict) == ("staging", FAILURE)
+    assert "checksum of .git/index is wrong" in words
+    assert "--repair" in remedy(kept)
+    found = repairing.repair_of(kept.store, kept.head)
+    assert found.said == [f"{words.partition(':')[0]}: it is made anew from the last commit"]
+    assert not found.is_of_files
+    before = kept.head
+    repairing.repair(found, kept.writer, kept.store)
+    assert problems(kept) == []
+    assert kept.head == before
+    assert git(kept.home, "status", "--porcelain") == ""
+
+
+def test_an_index_of_git_that_lags_behind_is_found_and_brought_up_to_date(kept, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.notes.store.git_index._LOCKED_SECONDS", 0.0)
+    lock = kept.home / ".git/index.lock"
+    lock.touch()  # as long as it is there, the index stays as it is
+    kept.main("shop", "two")
+    lock.unlink()
+    name, verdict, words = only_problem(kept)
+    assert (name, verdict) == ("staging", WARNING)
+    assert "newer state of 1 file than git's index (projects/shop/main.md)" in words
+    repairing.repair(repairing.repair_of(kept.store, kept.head), kept.writer, kept.store)
+    assert problems(kept) == []
+    assert git(kept.home, "status", "--porcelain") == ""
+
+
+def test_what_somebody_has_staged_is_no_problem_of_the_index(kept):
+    kept.put("projects/shop/main.md", "mine")
+    kept.person("add", "--all")
+    assert [name for name, _, _ in problems(kept)] == []
+    assert repairing.repair_of(kept.store, kept.head).said == []
+
+
+def test_files_and_the_index_of_git_are_repaired_together(kept):
+    kept.put("index.json", "{")
+    (kept.home / ".git/index").write_bytes(b"broken")
+    found = repairing.repair_of(kept.store, kept.head)
+    assert found.is_of_files
+    assert found.has_index
+    repairing.repair(found, kept.writer, kept.store)
+    assert problems(kept) == []

@@ -21,7 +21,6 @@ from stores import (
 from writing import put
 
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.notes.store.staging import Staging
 
 pytestmark = [
     pytest.mark.anyio,
@@ -62,7 +61,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     with writer_of(tmp_path) as writer:
         wrote(writer, {MAIN: "one", "projects/p/knowledge/a.md": "## A\n\none\n"})
-        Staging(writer.disk, writer.repository).refresh()
+        writer.index.refresh()
     put(tmp_path, "elsewhere/a.md", "mine")
     return tmp_path
 
@@ -324,7 +323,7 @@ async def test_a_link_in_the_repository_is_not_written_through(folder, store, wh
         try:
             wrote(writer, {MAIN: "two"})
             text = "two"
-            Staging(writer.disk, writer.repository).refresh()
+            writer.index.refresh()
         except Refusal:
             pass
     assert everything(elsewhere) == before

@@ -25,7 +25,6 @@ from writing import put, write
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import NEVER_KEPT
-from vector_index_mcp.notes.store.staging import Staging
 
 P = {"project_id": "My Project"}
 FOLDER = "projects/my-project"
@@ -220,7 +219,7 @@ def test_a_store_with_commits_and_no_gitignore_gets_one(store, tmp_path):
     begun_by_hand(store, {"projects/p/main.md": "x", **dict.fromkeys(logs, "x")})
     with writer_of(tmp_path) as writer:
         opened(writer)
-        Staging(writer.disk, writer.repository).refresh()
+        writer.index.refresh()
         opened(writer)
     assert log(store) == [(OURS, "Updated .gitignore"), ("Bob <bob@example.org>", "Bob's")]
     assert (store / ".gitignore").read_text(encoding="utf-8") == NEVER_KEPT
@@ -360,5 +359,7 @@ def test_what_a_killed_process_had_written_is_kept(store, tmp_path):
         (OURS, "Kept what was written before an interruption: projects/p/main.md"),
     ]
     assert committed(store, "projects/p/main.md") == "written, not committed"
-    assert sorted(path.name for path in (store / OWN).iterdir()) == ["found", "lock"]
+    assert sorted(path.name for path in (store / OWN).iterdir()) == [
+        "found", "index.held", "lock", "staged", "staging.lock",
+    ]  # fmt: skip
     assert "a.old" not in files_of(store)

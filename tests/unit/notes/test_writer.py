@@ -30,7 +30,6 @@ from writing import put
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change
-from vector_index_mcp.notes.store.staging import Staging
 from vector_index_mcp.notes.store.writer import Plan
 
 A, B = "projects/p/a.md", "projects/p/b.md"
@@ -250,11 +249,13 @@ def test_writing_goes_on_when_git_can(writer, store):
 def test_a_change_that_is_committed_stays_although_the_commit_cannot_be_read(
     writer, store, monkeypatch
 ):
-    Staging(writer.disk, writer.repository).refresh()
+    writer.index.refresh()
     follow, failures = writer.tree.follow, []
 
     def plan():
-        git(store, "commit", "--quiet", "--allow-empty", "-m", "Bob's")  # as we are about to write
+        # As we are about to write; without the index, which we hold by now.
+        theirs = git(store, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "Bob's")
+        git(store, "update-ref", "HEAD", theirs)
         monkeypatch.setattr(writer.tree, "follow", fail_once)
         return Plan(Change({A: b"second"}), "Ours", "done")
 
@@ -368,7 +369,7 @@ def test_no_name_of_a_person_breaks_a_commit(tmp_path, name):
 
 
 def test_what_people_commit_themselves_stays(writer, store):
-    Staging(writer.disk, writer.repository).refresh()
+    writer.index.refresh()
     put(store, A, "by Bob")
     git(store, "add", A)
     git(store, "commit", "--quiet", "-m", "Bob's")

@@ -19,13 +19,12 @@ from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes import exchange, overview
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.doctor import examining, repairing
-from vector_index_mcp.notes.doctor.examining import Finding, Verdict
+from vector_index_mcp.notes.doctor.findings import Finding, Verdict
 from vector_index_mcp.notes.past import history, restoring
 from vector_index_mcp.notes.past.pieces import piece_of
 from vector_index_mcp.notes.past.restoring import Wanted
 from vector_index_mcp.notes.past.states import Past, tree_of
 from vector_index_mcp.notes.store.byhand import ByHand
-from vector_index_mcp.notes.store.writer import Writer
 
 _COMMIT_CHARS = 10
 
@@ -141,14 +140,14 @@ def _doctor(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     if not _is_confirmed(line, "Repair this?"):
         return 1
     with desk.writing(store) as writer:
-        made = _repaired(found, writer, store)
-    write(f"Repaired, in commit {made[:_COMMIT_CHARS]}; what was there before is in the history\n")
+        repairing.repair(found, writer, store)
+        made = writer.tree.commit
+    if found.is_of_files:
+        before = "what was there before is in the history"
+        write(f"Repaired, in commit {made[:_COMMIT_CHARS]}; {before}\n")
+    else:
+        write("Repaired\n")
     return _examine(desk, store, as_json=False)
-
-
-def _repaired(found: repairing.Repair, writer: Writer, store: Store) -> str:
-    writer.ask(lambda: repairing.plan_of(found, store, writer.tree.commit)).result()
-    return writer.tree.commit
 
 
 def _examine(desk: Desk, store: Store, *, as_json: bool) -> int:

@@ -59,7 +59,6 @@ class Desk:
             store: The store as `reading` opened it.
         """
         from vector_index_mcp.notes.refusal import Refusal
-        from vector_index_mcp.notes.store.staging import Staging
         from vector_index_mcp.notes.store.writer import Writer
 
         writer = Writer(store.disk, store.repository)
@@ -69,4 +68,4 @@ class Desk:
         finally:
             writer.stop()
             with suppress(Refusal):  # another process uses the index, and will bring it up to date
-                Staging(store.disk, store.repository).refresh()
+                writer.index.refresh()

@@ -7,7 +7,7 @@ from typing import Any
 from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.errors import counted
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.notes.doctor.examining import Finding, Verdict
+from vector_index_mcp.notes.doctor.findings import Finding, Verdict
 from vector_index_mcp.notes.overview import Contents, Document, Row
 from vector_index_mcp.notes.past.comparing import Comparison
 from vector_index_mcp.notes.past.differences import unified

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.doctor import of_git
 from vector_index_mcp.notes.merging.numbers import Numbers
 from vector_index_mcp.notes.past.history import versions
 from vector_index_mcp.notes.past.restoring import written
@@ -16,7 +17,7 @@ from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.history import contents
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
-from vector_index_mcp.notes.store.writer import Plan
+from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts import matter, todos
 from vector_index_mcp.notes.texts.projects import Projects
 from vector_index_mcp.notes.texts.slugs import slug
@@ -35,6 +36,13 @@ class Repair:
     """What will be done, in sentences."""
     puts: dict[str, bytes] = field(default_factory=dict)
     drops: list[str] = field(default_factory=list)
+    has_index: bool = False
+    """Whether git's index needs a repair, too."""
+
+    @property
+    def is_of_files(self) -> bool:
+        """Whether any file of the notes changes."""
+        return bool(self.puts or self.drops)
 
 
 def repair_of(store: Store, head: str) -> Repair:
@@ -57,7 +65,24 @@ def repair_of(store: Store, head: str) -> Repair:
                 found.puts[path] = data
         for todo in todos.lists(store.disk, f"{place}/TODO"):
             _number_anew(store, todo, found)
+    if words := of_git.damage(store):
+        found.said.append(f"{words}: it is made anew from the last commit")
+    elif words := of_git.behind(store):
+        found.said.append(f"{words}; it is brought up to date")
+    found.has_index = bool(words)
     return found
+
+
+def repair(found: Repair, writer: Writer, store: Store) -> None:
+    """Make a repair that a person has approved.
+
+    Raises:
+        Refusal: If the repair would be a different one by now, or is not possible.
+    """
+    if found.is_of_files:
+        writer.ask(lambda: plan_of(found, store, writer.tree.commit)).result()
+    if found.has_index:
+        writer.alone(writer.index.repair).result()
 
 
 def plan_of(shown: Repair, store: Store, head: str) -> Plan:
@@ -67,7 +92,7 @@ def plan_of(shown: Repair, store: Store, head: str) -> Plan:
         Refusal: If the repair would be a different one by now.
     """
     found = repair_of(store, head)
-    if found != shown:
+    if (found.puts, found.drops) != (shown.puts, shown.drops):
         raise Refusal(
             Code.INVALID_INPUT, "the store has changed since the preview; run the command again"
         )

@@ -84,14 +84,23 @@ class Tree:
 
     def note(self, commit: str, made: Sequence[Commit]) -> None:
         """Apply the commits `made` to the files; `commit` is the id of the last one."""
+        for path, entry in self.changed_by(made).items():
+            if entry is None:
+                self._files.pop(path, None)
+            else:
+                self._files[path] = entry
+        self.commit = commit
+
+    def changed_by(self, made: Sequence[Commit]) -> dict[str, tuple[str, str] | None]:
+        """Return mode and object id of each file after the commits `made`; None if it is gone."""
+        changed: dict[str, tuple[str, str] | None] = {}
         for each in made:
             for path, data in each.files.items():
-                if data is None:
-                    self._files.pop(path, None)
-                else:
-                    self._files[path] = (self.mode_of(path), id_of(data))
-            self._files |= each.taken
-        self.commit = commit
+                is_new = path in changed and changed[path] is None
+                mode = _FILE if is_new else self.mode_of(path)
+                changed[path] = None if data is None else (mode, id_of(data))
+            changed |= each.taken
+        return changed
 
 
 def is_ours(path: str) -> bool:
@@ -117,6 +126,20 @@ def files_of(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
             mode, _, name = facts.decode("ascii").split(" ")
             found[os.fsdecode(path)] = (mode, name)
     return found
+
+
+def changes_between(
+    repository: Repository, old: str, new: str
+) -> dict[str, tuple[str, str] | None]:
+    """Return mode and object id of each file that a commit has otherwise than `old`.
+
+    Both are None for a file that only `old` has.
+
+    Raises:
+        Refusal: If a commit cannot be read.
+    """
+    before, after = files_of(repository, old), files_of(repository, new)
+    return {p: after.get(p) for p in {*before, *after} if before.get(p) != after.get(p)}
 
 
 def contents(repository: Repository, names: Sequence[str]) -> dict[str, bytes]:

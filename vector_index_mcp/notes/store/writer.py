@@ -25,7 +25,8 @@ from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.byhand import ByHand, about_by_hand
 from vector_index_mcp.notes.store.disk import WORK, Applied, Change, Disk, reported
 from vector_index_mcp.notes.store.filters import check_unfiltered
-from vector_index_mcp.notes.store.history import Commit, Tree, write
+from vector_index_mcp.notes.store.git_index import GitIndex
+from vector_index_mcp.notes.store.history import Commit, Tree, changes_between, write
 from vector_index_mcp.notes.store.line_ends import LineEnds, Placed
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.repository import Repository
@@ -96,6 +97,7 @@ class Writer:
         self.repository = repository
         self.tree = Tree(repository)
         self.by_hand = ByHand(disk)
+        self.index = GitIndex(disk, repository)
         self.on_commit = on_commit
         self._opening = Opening(disk, repository)
         self._asked: queue.SimpleQueue[_Request | _Work | None] = queue.SimpleQueue()
@@ -160,7 +162,7 @@ class Writer:
         try:
             with self._locked(), without_pruning(self.disk):
                 if self._opening.ensure(self.tree, self.by_hand):
-                    self.on_commit()
+                    self._report_move()
                 with self._opening.changing():
                     do()
         except Exception as error:  # noqa: BLE001 - it goes to the futures; the thread goes on
@@ -189,6 +191,13 @@ class Writer:
             lock.release()
 
     def _make(self, requests: list[_Request]) -> None:
+        with self.index.locked():
+            made = self._made(requests)
+        for each in made:
+            each.request.future.set_result(each.plan.result)
+
+    def _made(self, requests: list[_Request]) -> list[_Made]:
+        """Make and commit changes; return those that are in the history now."""
         made: list[_Made] = []
         commits: list[Commit] = []
         for request in requests:
@@ -201,10 +210,10 @@ class Writer:
                 continue
             commits += new
             self.tree.note(self.tree.commit, new)
-        if made:
-            self._keep(made, commits)
+        return made if made and self._is_kept(made, commits) else []
 
-    def _keep(self, made: list[_Made], commits: list[Commit]) -> None:
+    def _is_kept(self, made: list[_Made], commits: list[Commit]) -> bool:
+        """Commit changes that are on the disk; undo them if that fails."""
         try:
             self.commit(commits)
         except Exception as error:  # noqa: BLE001 - it goes to the futures
@@ -213,10 +222,10 @@ class Writer:
             self.tree.forget()  # its files now include changes that were undone
             for each in made:
                 each.request.future.set_exception(error)
-            return
+            return False
         for each in made:
             each.applied.finish()
-            each.request.future.set_result(each.plan.result)
+        return True
 
     def _prepared(self, plan: Plan) -> tuple[Change, list[Commit]]:
         """Return the plan's change as it goes to the disk, and the commits that record it.
@@ -280,18 +289,33 @@ class Writer:
         branch = self.repository.branch()
         for left in reversed(range(_TRIES)):
             parent = self.repository.commit_of(branch)
+            changed = self.tree.changed_by(commits)
             try:
-                made = write(self.repository, branch, parent, self.tree, commits)
+                with self.index.locked():
+                    made = write(self.repository, branch, parent, self.tree, commits)
+                    self.index.follow(parent, made, changed)
                 break
             except Refusal:
                 if not left or self.repository.commit_of(branch) == parent:
                     raise
         if parent == self.tree.commit:
             self.tree.note(made, commits)
-        self.follow_branch(made)
+        self._follow(made)
         return made
 
-    def follow_branch(self, commit: str) -> None:
+    def move(self, branch: str, old: str, new: str) -> None:
+        """Move the branch from the commit `old`, or from none (empty), to the commit `new`.
+
+        Raises:
+            Refusal: If git cannot move it.
+        """
+        changed = changes_between(self.repository, old, new) if old else {}
+        with self.index.locked():
+            self.repository.done("update-ref", branch, new, old or "0" * 40)
+            self.index.follow(old, new, changed)
+        self._follow(new)
+
+    def _follow(self, commit: str) -> None:
         """Follow the branch, which has moved to `commit`.
 
         This raises nothing: the caller would undo its files, which are part of the commit by now.
@@ -302,6 +326,14 @@ class Writer:
             refusal = as_refusal(error, "reading the last commit")
             _log.warning("the last commit cannot be read now: %s", refusal)
             self.tree.forget()
+        self._report_move()
+
+    def _report_move(self) -> None:
+        """Bring the index up to date, unless it is, and report that the branch has moved."""
+        try:
+            self.index.refresh()
+        except Exception as error:  # noqa: BLE001 - who is told about the move tries again
+            _log.info("%s", as_refusal(error, "updating the git index of the notes"))
         self.on_commit()
 
 
