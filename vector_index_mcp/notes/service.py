@@ -47,6 +47,8 @@ _WRITES: Mapping[str, Write] = {
 _NOT_FOUND = frozenset({Code.PROJECT_NOT_FOUND, Code.DOCUMENT_NOT_FOUND, Code.TODO_NOT_FOUND})
 _OF_FILES = frozenset({Code.FILE_SYSTEM_ERROR, Code.ACCESS_DENIED, Code.INVALID_PATH})
 
+_ABSENT_SECONDS = 5.0  # between two looks for a store that is not there
+
 
 class Deferred(Protocol):
     """An index that starts when `get` is first called."""
@@ -80,8 +82,8 @@ class Notes:
         self._remedies = remedies
         disk = Disk(home)
         self.store = Store(disk, Shelf(disk), Repository(disk, state_folder))
-        self.staging = Staging(disk, self.store.repository)
         self.writer = Writer(disk, self.store.repository, self._committed)
+        self.staging = Staging(disk, self.store.repository)
         self.syncing = Syncing(self.writer, Remote(disk, self.store.repository))
         self.log = Log(disk)
         self._under_way = 0
@@ -118,8 +120,17 @@ class Notes:
         except Exception as error:  # noqa: BLE001 - each later write reports it to its caller
             refusal = as_refusal(error, "opening the store")
             _log.warning("the store cannot be written: %s", refusal)
-        if self.store.disk.is_folder(""):
-            await Watching(self.writer).run()
+        while True:
+            if await anyio.to_thread.run_sync(self._is_present):
+                await Watching(self.writer).run()
+            await anyio.sleep(_ABSENT_SECONDS)
+
+    def _is_present(self) -> bool:
+        try:
+            self.writer.presence.check()
+            return self.store.disk.is_folder("")
+        except Refusal:
+            return False
 
     def _committed(self) -> None:
         self._commits += 1
@@ -180,6 +191,7 @@ class Notes:
         """Return the text and the MIME type of a resource; see `resources.read`."""
         left_out = self._left_out(resources.project_in(address))
         try:
+            await anyio.to_thread.run_sync(self.writer.presence.check)
             return await anyio.to_thread.run_sync(resources.read, self.store, address, left_out)
         except Refusal as refusal:
             raise await _explained(refusal, left_out) from None
@@ -203,17 +215,18 @@ class Notes:
         if method in _WRITES:
             return await self._written(_WRITES[method], given)
         self.syncing.look_for_reader()
-        if method in _READS:
-            return await anyio.to_thread.run_sync(_READS[method], self.store, given)
         match method:
-            case "search_knowledge":
-                return await self._searched(given)
             case "get_server_info":
                 return store_calls.server_info(self.store)
             case "get_storage_status":
                 return await self._status()
             case "sync_storage":
                 return await self._synced()
+        await anyio.to_thread.run_sync(self.writer.presence.check)
+        if method in _READS:
+            return await anyio.to_thread.run_sync(_READS[method], self.store, given)
+        if method == "search_knowledge":
+            return await self._searched(given)
         raise Refusal(Code.UNKNOWN_ERROR, f"there is no tool {method}")
 
     async def _written(self, write: Write, given: Given) -> Answer:

@@ -104,10 +104,6 @@ def test_projects_copied_into_a_folder_are_a_store(store, tmp_path):
     assert committed(store, "projects/p/main.md") == "mine"
 
 
-def moved(store):
-    store.rename(store.with_name("moved"))
-
-
 def history_moved(store):
     (store / ".git").rename(store.with_name("moved"))
 
@@ -121,7 +117,7 @@ def history_emptied(store):
 @pytest.mark.parametrize(
     "goes",
     [
-        moved,
+        shutil.rmtree,
         history_moved,
         history_emptied,
     ],

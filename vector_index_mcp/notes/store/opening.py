@@ -25,6 +25,7 @@ from vector_index_mcp.notes.store.byhand import (
 from vector_index_mcp.notes.store.disk import GIT, WORK, Change, Disk, reported
 from vector_index_mcp.notes.store.history import OURS, Commit, Tree, write
 from vector_index_mcp.notes.store.line_ends import LineEnds
+from vector_index_mcp.notes.store.presence import Presence
 from vector_index_mcp.notes.store.repository import Repository
 
 INDEX = "index.json"
@@ -58,16 +59,16 @@ class Opening:
         self._disk = disk
         self._repository = repository
         self._author = ""
-        self._held: int | None = None
-        """An open descriptor of `.git`: while it is open, no other folder gets its inode number."""
+        self.presence = Presence(disk, repository)
 
     def check_place(self) -> None:
         """Create the folder if it is missing, and check that it holds notes or nothing.
 
         Raises:
-            Refusal: If it holds other files, or must not be used.
+            Refusal: If it holds other files, must not be used, or had notes that have vanished.
         """
         root = self._disk.root
+        self.presence.check()
         if is_broad(root):
             raise Refusal(
                 Code.INVALID_PATH,
@@ -122,7 +123,7 @@ class Opening:
         is_new = not self._repository.exists
         if is_new:
             self._repository.make()
-        is_opened = self._is_held() and not is_new
+        is_opened = self.presence.is_same_repository and not is_new
         was_interrupted = self._disk.status(_CHANGING) is not None
         if not is_opened:
             self._repository.prepare()
@@ -141,7 +142,7 @@ class Opening:
             tree.note(write(self._repository, branch, parent, tree, [commit]), [commit])
         if not is_opened:
             self._maintain_ignored(branch, tree)
-        self._hold()
+        self.presence.note()
         has_moved = tree.commit != parent
         if parent and has_moved:
             self._note_found(parent)
@@ -156,27 +157,6 @@ class Opening:
             os.fdopen(work.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file,
         ):
             file.write(commit.encode())
-
-    def _is_held(self) -> bool:
-        """Whether `.git` is still the folder that we have opened."""
-        status = self._disk.status(GIT)
-        return (
-            self._held is not None
-            and status is not None
-            and os.path.samestat(os.fstat(self._held), status)
-        )
-
-    def _hold(self) -> None:
-        if not self._is_held():
-            self.close()
-            with reported(GIT):
-                self._held = beneath.open_file(self._disk.root, GIT, os.O_RDONLY)
-
-    def close(self) -> None:
-        """Close the descriptor of `.git`."""
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
 
     @contextmanager
     def changing(self) -> Iterator[None]:

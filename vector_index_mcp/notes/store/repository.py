@@ -179,6 +179,12 @@ class Repository:
             (self._ours / name).parent.mkdir(parents=True, exist_ok=True)
             _write_anew(self._ours / name, data)
 
+    def own(self, name: str) -> str:
+        """Return the text of one of these files; empty if there is none."""
+        with contextlib.suppress(OSError):
+            return (self._ours / name).read_text(encoding="ascii", errors="replace")
+        return ""
+
     def _check_links(self, folder: str, deepest: int) -> None:
         """Check that a folder of the repository contains no link: git follows every link."""
         with reported(GIT), beneath.entries(self._disk.root, f"{GIT}/{folder}") as entries:

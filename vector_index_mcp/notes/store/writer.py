@@ -100,6 +100,7 @@ class Writer:
         self.index = GitIndex(disk, repository)
         self.on_commit = on_commit
         self._opening = Opening(disk, repository)
+        self.presence = self._opening.presence
         self._asked: queue.SimpleQueue[_Request | _Work | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -115,7 +116,7 @@ class Writer:
         self._asked.put(None)
         if self._thread is not None:
             self._thread.join()
-        self._opening.close()
+        self.presence.close()
 
     def ask(self, planned: Planned) -> "Future[Any]":
         """Request a change and its commit.

@@ -1,0 +1,103 @@
+"""Notices that a store has vanished: its folder was moved away, or its disk is not mounted.
+
+An empty store in its place would take changes that nobody finds once the right one is back.
+"""
+
+import contextlib
+import os
+
+from vector_index_mcp.files import beneath
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.disk import GIT, Disk, reported
+from vector_index_mcp.notes.store.repository import Repository
+
+_DEVICE = "device"
+"""The file in our own GIT_DIR that has the number of the device that the store was on."""
+_MOST_DIGITS = 30
+
+
+class Presence:
+    """Knows the folder of a store since it was last opened. Any thread may call the methods."""
+
+    def __init__(self, disk: Disk, repository: Repository) -> None:
+        self._disk = disk
+        self._repository = repository
+        self._folder: int | None = None
+        """An open descriptor of the store's folder."""
+        self._git: int | None = None
+        """An open descriptor of `.git`: while it is open, no other folder gets its inode number."""
+
+    def check(self) -> None:
+        """Check that the store has not vanished since it was last opened.
+
+        A folder that was deleted has not vanished: somebody wants to begin anew.
+
+        Raises:
+            Refusal: If it has.
+        """
+        is_there = self._disk.status(GIT) is not None
+        if not is_there and (self._was_moved() or self._is_on_another_device()):
+            raise Refusal(
+                Code.FILE_SYSTEM_ERROR,
+                f"the notes in {self._disk.root} have vanished: the folder was moved away, or its "
+                "disk is not mounted; bring it back, or run `git init` in that folder to begin "
+                "with empty notes there; nothing was changed",
+            )
+
+    def _was_moved(self) -> bool:
+        """Whether the folder that was opened lies somewhere else now."""
+        if self._folder is None:
+            return False
+        with contextlib.suppress(OSError):  # it was closed meanwhile
+            held = os.fstat(self._folder)
+            here = self._disk.status("")
+            return held.st_nlink > 0 and (here is None or not os.path.samestat(held, here))
+        return False
+
+    def _is_on_another_device(self) -> bool:
+        known = self._repository.own(_DEVICE)[:_MOST_DIGITS]
+        if not known.isdigit():
+            return False
+        place = self._disk.root
+        while True:
+            with contextlib.suppress(OSError):
+                return place.stat().st_dev != int(known)
+            if place == place.parent:
+                return False
+            place = place.parent
+
+    @property
+    def is_same_repository(self) -> bool:
+        """Whether `.git` is still the folder that was opened."""
+        status = self._disk.status(GIT)
+        return (
+            self._git is not None
+            and status is not None
+            and os.path.samestat(os.fstat(self._git), status)
+        )
+
+    @property
+    def was_opened(self) -> bool:
+        """Whether the store was opened since the start."""
+        return self._git is not None
+
+    def note(self) -> None:
+        """Note that the store is open.
+
+        Raises:
+            Refusal: If the folder cannot be opened.
+        """
+        if self.is_same_repository:
+            return
+        self.close()
+        with reported(GIT):
+            self._git = beneath.open_file(self._disk.root, GIT, os.O_RDONLY)
+            self._folder = os.open(self._disk.root, os.O_RDONLY)
+            self._repository.put_own(_DEVICE, str(os.fstat(self._folder).st_dev).encode())
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        for descriptor in (self._git, self._folder):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._git = self._folder = None
