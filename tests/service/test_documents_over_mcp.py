@@ -706,7 +706,14 @@ DATED = {
     "notes/a.md": "---\ntitle: Alpha\ntags: [work/budget, zoo]\ndate: 2024-05-02\n---\nzebras\n",
     "notes/b.md": "---\ntags: zoo\ndate: 2024-06-01\n---\n# Beta\n\nzebras and zebras\n",
     "notes/c.md": "---\ntags: other\ncreated: 2023-01-01\n---\n# Gamma\n\nzebras\n",
+    "notes/2022-03-04 visit.md": "# Visit\n\nzebras\n",
+    "notes/undated.md": "# Delta\n\nzebras\n",
 }
+NO_DATES = (
+    "after:lunch", "after:2024-99-99", "after:2024-13", "before:2024-02-31", "before:2023-00",
+    "after:0000", "after:٢٠٢٤",
+)  # fmt: skip
+OF_2022 = "notes/2022-03-04 visit.md"
 
 
 @pytest.mark.parametrize(
@@ -717,12 +724,13 @@ DATED = {
         ('tag:"work/budget" zebras', {"notes/a.md"}),
         ("zebras after:2024", {"notes/a.md", "notes/b.md"}),
         ("zebras after:2024-06", {"notes/b.md"}),
-        ("zebras before:2024-06-01", {"notes/a.md", "notes/c.md"}),
+        ("zebras before:2024-06-01", {"notes/a.md", "notes/c.md", OF_2022}),
         ("zebras after:2024 before:2024-06", {"notes/a.md"}),
+        ("zebras after:2022-03-04 before:2023", {OF_2022}),
         ("zebras tag:zoo before:1999", set()),
         # No condition, since no document has the tag, and no date is meant.
-        ("zebras tag:nobody", {"notes/a.md", "notes/b.md", "notes/c.md"}),
-        ("zebras after:lunch", {"notes/a.md", "notes/b.md", "notes/c.md"}),
+        ("zebras tag:nobody", {*DATED}),
+        *((f"zebras {no_date}", {*DATED}) for no_date in NO_DATES),
     ],
 )
 @pytest.mark.parametrize("tool", ["search", "query"])

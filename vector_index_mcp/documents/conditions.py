@@ -7,13 +7,15 @@ counts as words of the query.
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from vector_index_mcp.documents.catalog import Entry
 
 _CONDITION = re.compile(r'(?<!\S)(tag|before|after):("[^"]{0,200}"|[^\s"]{1,200})', re.IGNORECASE)
-_DATE = re.compile(r"\d{4}(-\d\d(-\d\d)?)?")
+_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
+_FIRST_DAY = "-01-01"  # of a year; its end completes a month
 
 _Test = Callable[[Entry], bool]
 
@@ -67,17 +69,35 @@ def _test_of(kind: str, value: str, tags: set[str]) -> _Test | None:
         if not any(_is_below(tag, wanted) for tag in tags):
             return None
         return lambda entry: any(_is_below(_plain(tag), wanted) for tag in entry.properties.tags)
-    if not _DATE.fullmatch(value):
+    if not _is_date(value):
         return None
     if kind == "before":
-        return lambda entry: date_of(entry) < value
-    return lambda entry: date_of(entry)[: len(value)] >= value
+        return lambda entry: "" < _named_date(entry) < value
+    return lambda entry: _named_date(entry)[: len(value)] >= value
+
+
+def _is_date(value: str) -> bool:
+    """Whether a value is a year, a month or a day that exists."""
+    if not _DATE.fullmatch(value):
+        return False
+    with suppress(ValueError):
+        date.fromisoformat(value + _FIRST_DAY[len(value) - len("YYYY") :])
+        return True
+    return False
 
 
 def date_of(entry: Entry) -> str:
     """Return the date that a document names, as YYYY-MM-DD; else the date of its file."""
-    named = entry.properties.created or entry.properties.updated
+    named = _named_date(entry)
     return named or datetime.fromtimestamp(entry.modified, UTC).date().isoformat()
+
+
+def _named_date(entry: Entry) -> str:
+    """Return the date in a document's front matter or file name; empty if it has none.
+
+    The date of the file does not count: each copy and each checkout changes it.
+    """
+    return entry.properties.created or entry.properties.updated
 
 
 def _plain(tag: str) -> str:
