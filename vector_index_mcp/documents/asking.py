@@ -14,6 +14,7 @@ from vector_index_mcp.documents.conditions import date_of, has_conditions, under
 from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
+from vector_index_mcp.documents.reach import out_of_reach
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.snippet import Snippet, snippet_of
 from vector_index_mcp.engine.prose import ranking
@@ -136,10 +137,7 @@ async def search(
         or not _is_collection(documents, wanted.collection)
     )
     if is_in_vain:
-        ledger = await documents.known()
-        if wanted.mode is Mode.MEANING and ledger.unembedded_count >= ledger.chunk_count:
-            raise NoVectorsError(NO_VECTORS)
-        note = _reason_for_none(documents, wanted)
+        note = await _found_in_vain(documents, wanted)
         return Answer(wanted, stems, (), note, time.monotonic() - began)
     if is_listing:
         keys = _newest(ledger, keys or (), wanted.limit)
@@ -157,8 +155,22 @@ async def search(
     found = _documents_of(documents, answered, wanted.min_score)
     uses_meaning = wanted.mode is not Mode.WORDS and not is_listing
     no_model = documents.embedder.reason
-    note = _limits(wanted, found, answered, no_model, uses_meaning=uses_meaning)
+    limits = [
+        await out_of_reach(documents, wanted.collection),
+        *_limits(wanted, found, answered, no_model, uses_meaning=uses_meaning),
+    ]
+    note = ". ".join(filter(None, limits))
     return Answer(wanted, stems, found, note, time.monotonic() - began)
+
+
+async def _found_in_vain(documents: Documents, wanted: Wanted) -> str:
+    """Return why there is nothing to search for, or in; empty if the answer shows it."""
+    ledger = await documents.known()
+    if wanted.mode is Mode.MEANING and ledger.unembedded_count >= ledger.chunk_count:
+        raise NoVectorsError(NO_VECTORS)
+    if words := _reason_for_none(documents, wanted):
+        return words
+    return await out_of_reach(documents, wanted.collection)
 
 
 def _documents_of(documents: Documents, answered: Answered, least: float) -> tuple[Found, ...]:
@@ -180,7 +192,7 @@ def _limits(
     no_model: str,
     *,
     uses_meaning: bool,
-) -> str:
+) -> list[str]:
     """Say why documents may be missing or stale, and for which of them meaning did not count."""
     limits = [_CATCHING_UP] if answered.was_catching_up else []
     if stale := sum(each.is_stale for each in found):
@@ -198,7 +210,7 @@ def _limits(
     if wanted.mode is Mode.MEANING and answered.hits and not found:
         best = rounded(max(hit.score for hit in answered.hits))
         limits.append(f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted")
-    return ". ".join(limits)
+    return limits
 
 
 def _checked(query: str) -> str:

@@ -105,7 +105,7 @@ async def _get(documents: Documents, given: Given, _: Tell) -> Values:
     part = retrieval.Part(given.whole("from"), given.whole("lines"), given.flag("numbered"))
     found = await retrieval.get(documents, given.text("file"), part, _places(documents, given))
     if isinstance(found, retrieval.Missing):
-        return {"missing": found.asked, "similar": list(found.similar)}
+        return {"missing": found.asked, "similar": list(found.similar), "reason": found.reason}
     return _document(found) | {"note": found.note}
 
 

@@ -15,8 +15,10 @@ from vector_index_mcp.documents.wire import (
     ResultItem,
     Skipped,
 )
+from vector_index_mcp.errors import counted
 
 MIME_TYPE = "text/markdown"
+_MOST_FAILED = 5  # files to name that cannot be read
 
 
 class Request(Protocol):
@@ -87,6 +89,15 @@ def status_of(state: State) -> IndexStatus:
         has_vector_index=state.has_vectors,
         collections=[*map(_collection, state.collections)],
     )
+
+
+def problems_of(state: State) -> list[str]:
+    """Return what is wrong with the index, with collections and with files, in sentences."""
+    problems = [state.problem, *(each.problem for each in state.collections)]
+    problems += state.failed[:_MOST_FAILED]
+    if len(state.failed) > _MOST_FAILED:
+        problems.append(f"{counted(len(state.failed) - _MOST_FAILED, 'more file')} cannot be read")
+    return [each for each in problems if each]
 
 
 def _collection(state: CollectionState) -> CollectionStatus:

@@ -327,7 +327,8 @@ async def status(documents: _Get) -> models.StatusAnswer:
     """The state of the index, and the operations under way."""
     from vector_index_mcp.documents import rendering
 
-    found = rendering.status_of(await documents.look())
+    state = await documents.look()
+    found, problems = rendering.status_of(state), rendering.problems_of(state)
     operations = [
         models.OperationAnswer(name=each.name, seconds=round(each.seconds, 3))
         for each in documents.operations.listed
@@ -338,7 +339,7 @@ async def status(documents: _Get) -> models.StatusAnswer:
         has_vector_index=found.has_vector_index,
         collections=[models.CollectionInStatus(**c.model_dump()) for c in found.collections],
         operations=operations,
-        content=text.of_status(found),
+        content=text.of_status(found, problems),
     )
 
 

@@ -13,6 +13,7 @@ from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.limits import LARGEST_BYTES
 from vector_index_mcp.documents.matching import matching
 from vector_index_mcp.documents.places import Places
+from vector_index_mcp.documents.reach import out_of_reach
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.uris import SCHEME, hash_asked, uri_of
 from vector_index_mcp.engine.prose.properties import stem_of
@@ -72,15 +73,19 @@ class Missing:
     """The name."""
     similar: tuple[str, ...]
     """Paths of documents with similar names."""
+    reason: str = ""
+    """Which folders cannot be read now; empty if all can."""
 
     @property
     def sentence(self) -> str:
         """The error message."""
-        message = f"Document not found: {self.asked}"
-        if not self.similar:
-            return message
-        likely = "\n".join(f"  - {path}" for path in self.similar)
-        return f"{message}\n\nDid you mean one of these?\n{likely}"
+        parts = [f"Document not found: {self.asked}"]
+        if self.reason:
+            parts.append(f"{self.reason}.")
+        if self.similar:
+            likely = "\n".join(f"  - {path}" for path in self.similar)
+            parts.append(f"Did you mean one of these?\n{likely}")
+        return "\n\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +125,11 @@ async def get(
     )
     if found is None:
         similar = await anyio.to_thread.run_sync(names.similar, keys, asked, _MOST_SUGGESTED)
-        return Missing(asked, tuple(similar))
+        return Missing(asked, tuple(similar), await out_of_reach(documents))
     line = part.from_line if found.line is None else found.line
     text = await text_at(documents, found.key, entry_at(ledger, found.key))
     if text is None:
-        return Missing(asked, ())
+        return Missing(asked, (), await out_of_reach(documents, found.key.partition("/")[0]))
     cut = lines.cut(text.body, line, part.max_lines)
     body = lines.numbered(cut.text, cut.start) if part.is_numbered else cut.text
     links, note = await documents.links_of(ledger, text.key), ""
@@ -168,7 +173,8 @@ async def multi_get(
 
     matched = await anyio.to_thread.run_sync(matching, keys, pattern, where, find_one)
     if not matched.keys and not matched.is_list:
-        return Many((), (f"No files matched pattern: {pattern}",))
+        reason = await out_of_reach(documents)
+        return Many((), (f"No files matched pattern: {pattern}", *filter(None, [reason])))
     errors = [_not_found(keys if suggests else (), name) for name in matched.missing]
     texts: list[Text | TooLarge] = []
     together = 0
@@ -187,6 +193,8 @@ async def multi_get(
             continue
         together += text.size
         texts.append(_shortened(text, part, is_rest=is_rest))
+    if errors and (reason := await out_of_reach(documents)):
+        errors.append(reason)
     return Many(tuple(texts), tuple(errors))
 
 

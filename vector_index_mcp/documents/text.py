@@ -1,7 +1,7 @@
 """Formats the answers as texts for people and agents, exactly as in the contract. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from vector_index_mcp.documents.wire import IndexStatus, ResultItem
 
@@ -28,8 +28,8 @@ def _line(item: ResultItem) -> str:
     return f"{item.docid} {math.floor(item.score * 100 + 0.5)}% {item.file} - {item.title}"
 
 
-def of_status(status: IndexStatus) -> str:
-    """Return the state of the index."""
+def of_status(status: IndexStatus, problems: Sequence[str]) -> str:
+    """Return the state of the index, and what is wrong; the contract has no line for the latter."""
     lines = [
         "QMD Index Status:",
         f"  Total documents: {status.total_documents}",
@@ -37,6 +37,7 @@ def of_status(status: IndexStatus) -> str:
         f"  Vector index: {'yes' if status.has_vector_index else 'no'}",
         f"  Collections: {len(status.collections)}",
         *(f"    - {each.path} ({each.documents} docs)" for each in status.collections),
+        *(f"  Problem: {problem}" for problem in problems),
     ]
     return "\n".join(lines)
 

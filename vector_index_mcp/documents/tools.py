@@ -194,8 +194,10 @@ async def _multi_get(documents: "Documents", asked: arguments.MultiGetArguments)
 async def _status(documents: "Documents", _: arguments.StatusArguments) -> Result:
     from vector_index_mcp.documents import rendering
 
-    status = rendering.status_of(await documents.look())
-    return {"content": [_text(text.of_status(status))], "structuredContent": status.camel()}
+    state = await documents.look()
+    status, problems = rendering.status_of(state), rendering.problems_of(state)
+    structured = status.camel() | ({"problems": problems} if problems else {})
+    return {"content": [_text(text.of_status(status, problems))], "structuredContent": structured}
 
 
 def _resource(document: Document) -> Result:

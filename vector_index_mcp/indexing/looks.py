@@ -85,7 +85,7 @@ class Looks:
             first = first or problem
         return first
 
-    async def absent(self, folders: Folders) -> dict[str, str]:
+    async def absent(self, folders: Iterable[Folder]) -> dict[str, str]:
         """The folders that are out of reach, by name, and why."""
         problems = [(folder.name, await self.problem_of(folder)) for folder in folders]
         return {name: str(problem) for name, problem in problems if problem is not None}

@@ -137,7 +137,9 @@ def _get(line: Line, desk: Desk) -> int:
         raise UsageError(usage.GET)
     found = desk.ask("get", file=line.words[0], here=str(desk.here), **_lines(line))
     if "missing" in found:
-        return _fail(f"Document not found: {found['missing']}\n")
+        reason = found.get("reason")  # a service of another version gives none
+        lines = [f"Document not found: {found['missing']}", *filter(None, [reason])]
+        return _fail("".join(f"{each}\n" for each in lines))
     if note := found.get("note"):  # a service of another version has none
         _warn(f"{note}\n")
     _say(formats.with_context(found["context"], found["body"], desk.colours))

@@ -1,0 +1,112 @@
+"""A collection whose folder is gone is named wherever its documents are missed."""
+
+import pytest
+from fakes import FakeEmbedder
+from qmd import documents_of, serving, settled, written
+from waiting import eventually
+
+from vector_index_mcp.documents import calls
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def unmounted(tmp_path):
+    """Documents whose collection `notes` has lost its folder, and their client."""
+    documents = documents_of(written(tmp_path), FakeEmbedder(dimension=64))
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        await documents.embed()
+        (tmp_path / "notes").rename(tmp_path / "away")
+        yield documents, client, tmp_path
+
+
+def gone(folder):
+    return (
+        f"The folder 'notes' at {folder}/notes is gone; the index is kept and goes on when the "
+        "folder is back"
+    )
+
+
+async def texts_of(client, tool, **arguments):
+    result = await client.call_tool(tool, arguments)
+    return [part.text for part in result.content if part.type == "text"], result
+
+
+@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
+@pytest.mark.parametrize("collection", ["notes", None])
+async def test_a_search_names_the_folder_that_is_gone(unmounted, tool, collection):
+    _, client, folder = unmounted
+    only = {} if collection is None else {"collection": collection}
+    texts, result = await texts_of(client, tool, query="plan", minScore=0, **only)
+    assert gone(folder) in texts[1]
+    assert gone(folder) in result.structured_content["note"]
+    assert not any(r["file"].startswith("notes/") for r in result.structured_content["results"])
+
+
+async def test_a_search_elsewhere_has_no_note_of_it(unmounted):
+    _, client, _ = unmounted
+    texts, result = await texts_of(client, "search", query="budget", collection="docs")
+    assert len(texts) == 1
+    assert "note" not in result.structured_content
+
+
+async def test_a_query_that_searches_for_nothing_names_it_as_well(unmounted):
+    _, client, folder = unmounted
+    texts, _ = await texts_of(client, "search", query="", collection="notes")
+    assert gone(folder) in texts[1]
+
+
+async def test_reading_names_it(unmounted):
+    documents, client, folder = unmounted
+    for asked in ("notes/plan.md", "plan.md", "notes/other.md"):
+        [text], result = await texts_of(client, "get", file=asked)
+        assert result.is_error
+        assert text.startswith(f"Document not found: {asked}")
+        assert f"\n\n{gone(folder)}." in text
+    for pattern in ("notes/*.md", "notes/plan.md, docs/readme.md", "nothing*"):
+        texts, _ = await texts_of(client, "multi_get", pattern=pattern)
+        assert gone(folder) in texts[0]
+    answer = await calls.answer(documents, "get", {"file": "notes/plan.md"}, None)
+    assert answer["reason"] == gone(folder)
+
+
+async def test_the_status_names_it(unmounted):
+    _, client, folder = unmounted
+    texts, result = await texts_of(client, "status")
+
+    async def is_named():
+        nonlocal texts, result
+        texts, result = await texts_of(client, "status")
+        return "problems" in result.structured_content
+
+    await eventually(is_named)
+    [problem] = result.structured_content["problems"]
+    assert problem == gone(folder).replace("The", "the", 1)
+    assert texts[0].endswith(f"\n  Problem: {problem}")
+
+
+async def test_it_is_named_no_more_once_it_is_back(unmounted):
+    _, client, folder = unmounted
+    await client.call_tool("search", {"query": "plan"})
+    (folder / "away").rename(folder / "notes")
+    texts, result = await texts_of(client, "search", query="plan")
+    assert len(texts) == 1
+    assert [r["file"] for r in result.structured_content["results"]] == ["notes/plan.md"]
+    read = await client.call_tool("get", {"file": "notes/plan.md"})
+    assert not read.is_error
+
+
+async def test_of_many_folders_three_are_named(tmp_path):
+    home = written(tmp_path)
+    lines = "".join(
+        f"  c{n}:\n    path: {tmp_path}/none{n}\n    pattern: '*.md'\n" for n in range(5)
+    )
+    configuration = home.configuration.read_text(encoding="utf-8") + lines
+    home.configuration.write_text(configuration, encoding="utf-8")
+    async with serving(documents_of(home, FakeEmbedder())) as client:
+        await client.call_tool("status", {})
+        texts, _ = await texts_of(client, "search", query="plan")
+        assert texts[1].count(" is gone; ") == 3
+        assert "2 more folders cannot be read" in texts[1]

@@ -1,0 +1,21 @@
+"""Says which folders of collections cannot be read now, since their documents are not found."""
+
+from vector_index_mcp.documents.service import Documents
+from vector_index_mcp.errors import counted
+
+_MOST_NAMED = 3
+
+
+async def out_of_reach(documents: Documents, name: str = "") -> str:
+    """Return a sentence for each folder that cannot be read now; empty if all can.
+
+    Args:
+        documents: The documents; they must be running.
+        name: The only collection to look at; empty for all.
+    """
+    folders = [folder for folder in documents.index.folders if name in {"", folder.name}]
+    problems = [*(await documents.index.looks.absent(folders)).values()]
+    sentences = [f"{each[:1].upper()}{each[1:]}" for each in problems[:_MOST_NAMED]]
+    if len(problems) > _MOST_NAMED:
+        sentences.append(f"{counted(len(problems) - _MOST_NAMED, 'more folder')} cannot be read")
+    return ". ".join(sentences)
