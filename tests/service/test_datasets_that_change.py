@@ -12,6 +12,7 @@ from fakes import FakeEmbedder
 from shelves import DIMENSION, MODEL, TEXTS, embedded, manifest, metadata, put, running, write
 from waiting import eventually
 
+from vector_index_mcp.datasets import listing
 from vector_index_mcp.datasets.arguments import EVERYTHING, asked
 from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.dataset import Dataset
@@ -194,6 +195,32 @@ async def test_a_path_is_no_name_of_a_model(root, path):
     async with running(root) as service:
         with pytest.raises(Refusal, match="names a model by a path"):
             await service.search(query())
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("/etc", "names a model by a path"),
+        ("own/model", "its model own/model is not on this machine; get it with `hf download own/"),
+        ("model", "its model sentence-transformers/model is not on this machine"),
+    ],
+)
+async def test_what_no_model_can_search_is_not_listed_as_ready(root, monkeypatch, model, why):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    await put(root)
+    await put(root, "stranger", model=model)
+    async with running(root) as service:
+        assert await ids(service) == ["sample"]
+        [error] = await errors(service)
+        assert why in error
+        [failed] = [each for each in await listing.listed(service) if each["status"] == "error"]
+        assert failed["id"] == "stranger"
+        assert failed["manifestPath"] == str(root / "stranger/manifest.json")
+        if not model.startswith("/"):
+            here = "vector_index_mcp.datasets.models.model_on_this_machine"
+            monkeypatch.setattr(here, lambda name: name)
+            assert await ids(service) == ["sample", "stranger"]
+            assert await errors(service) == []
 
 
 async def test_of_many_models_two_are_loaded_and_those_in_use_stay(root):

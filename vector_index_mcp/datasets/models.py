@@ -4,7 +4,7 @@ A manifest is foreign. The model that it names is looked for on this machine, an
 a path instead of a name is refused.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -12,12 +12,13 @@ import anyio
 import anyio.abc
 
 from vector_index_mcp.engine.embedder import Embedder
-from vector_index_mcp.engine.model import looks_like_folder
+from vector_index_mcp.engine.model import full_name, looks_like_folder, model_on_this_machine
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.errors import ModelNotFoundError
 
 _MOST_OTHERS = 2  # loaded at the same time: each is a process of half a gigabyte
 _HUB = "sentence-transformers/"
+_BY_PATH = "the dataset's manifest names a model by a path; use its name on the hub instead"
 
 
 @dataclass(slots=True)
@@ -58,6 +59,24 @@ class Models:
             yield
             self._tasks.cancel_scope.cancel()
 
+    def lacks(self, models: Iterable[str]) -> dict[str, str]:
+        """Say by model why its datasets cannot be searched; empty if they can. Blocks."""
+        return {model: self._lack_of(model) for model in models}
+
+    def _lack_of(self, model: str) -> str:
+        if plain(model) == plain(self.usual):
+            return ""
+        if looks_like_folder(model):
+            return _BY_PATH
+        try:
+            is_here = model_on_this_machine(model) is not None
+        except ModelNotFoundError as error:
+            return str(error)
+        if is_here:
+            return ""
+        name = full_name(model)
+        return f"its model {name} is not on this machine; get it with `hf download {name}`"
+
     async def embedded(self, model: str, query: str) -> tuple[Vector, str]:
         """Return a query's vector from a model, and the digest of the model's weights.
 
@@ -68,9 +87,7 @@ class Models:
         if plain(model) == plain(self.usual):
             return await _embedded(self._embedder, query)
         if looks_like_folder(model):
-            raise ModelNotFoundError(
-                "the dataset's manifest names a model by a path; use its name on the hub instead"
-            )
+            raise ModelNotFoundError(_BY_PATH)
         async with self._limiter:
             other = await self._chosen(model)
             try:

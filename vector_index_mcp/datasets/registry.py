@@ -129,9 +129,13 @@ class Registry:
 
     async def ready(self) -> dict[str, Dataset]:
         """Return the datasets that are served, by id; waits for the first scan of the folder."""
+        return {dataset.manifest.id: dataset for dataset in (await self.served()).values()}
+
+    async def served(self) -> dict[Path, Dataset]:
+        """Return the datasets that are served, by the path of the manifest; waits as `ready`."""
         await self._known.wait()
-        found = [entry.dataset for entry in self._entries.values() if entry.dataset is not None]
-        return {dataset.manifest.id: dataset for dataset in found}
+        entries = self._entries.items()
+        return {path: each.dataset for path, each in entries if each.dataset is not None}
 
     async def errors(self) -> list[LoadError]:
         """Return why other datasets are not served; waits for the first scan of the folder."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -95,9 +96,14 @@ class Datasets:
         return "" if self.registry.has_folder else lack_of(self.registry.root)
 
     async def listed(self) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
-        """Return the datasets that are served, and why others are not."""
-        ready = await self.registry.ready()
-        return [ready[id_] for id_ in sorted(ready)], await self.registry.errors()
+        """Return the datasets that can be searched, and why others cannot."""
+        served, errors = await self.registry.served(), await self.registry.errors()
+        models = {dataset.model for dataset in served.values()}
+        lacks = await anyio.to_thread.run_sync(self._models.lacks, models)
+        now = datetime.now(UTC)
+        errors += [LoadError(p, lack, now) for p, d in served.items() if (lack := lacks[d.model])]
+        able = [dataset for dataset in served.values() if not lacks[dataset.model]]
+        return sorted(able, key=lambda each: each.manifest.id), errors
 
     async def make(self, order: Order) -> Made:
         """Make a dataset from a folder; it is served when this returns.

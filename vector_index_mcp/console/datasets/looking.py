@@ -82,10 +82,9 @@ async def _found_in(
 ) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
     # The registry logs each bad dataset as a warning; the command prints them itself.
     logging.getLogger(registry.__name__).setLevel(logging.ERROR)
-    known = load_datasets(root, settings).registry
-    await known.follow()
-    ready = await known.ready()
-    return [ready[id_] for id_ in sorted(ready)], await known.errors()
+    datasets = load_datasets(root, settings)
+    await datasets.registry.follow()
+    return await datasets.listed()
 
 
 def manifest_of(line: argparse.Namespace) -> Path:
