@@ -434,6 +434,21 @@ def test_the_doctor_finds_shows_and_mends(filled):
     assert filled.says("show", "shop", "setup") == "two\n"
 
 
+def test_a_project_whose_folder_was_renamed_is_not_listed_under_its_old_name(filled):
+    (filled.home / "projects/shop").rename(filled.home / "projects/store")
+    listed = filled("list")
+    assert listed.returncode == 0
+    names = [line.split()[0] for line in listed.stdout.splitlines()]
+    assert "store" in names
+    assert "shop" not in names
+    said = "project shop has no folder (projects/shop); if the folder was renamed, rename it back"
+    assert said in listed.stderr
+    alone = filled("list", "shop")
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert said in alone.stderr
+    assert filled("list", "store").stderr == ""
+
+
 def test_another_store_is_named_on_the_command_line(filled):
     elsewhere = str(filled.place.folder / "elsewhere")
     assert "Nobody has written" in filled.says("list", "--home", elsewhere)

@@ -102,7 +102,7 @@ class Times:
 
 
 def rows(store: Store, times: Times) -> list[Row]:
-    """Return a row for each project, sorted by id.
+    """Return a row for each project whose folder is there, sorted by id.
 
     Args:
         store: The store.
@@ -111,8 +111,10 @@ def rows(store: Store, times: Times) -> list[Row]:
     Raises:
         Refusal: If the projects cannot be listed.
     """
-    projects = list(Projects(store.disk).all())
-    return [_row(store, project, times) for project in sorted(projects, key=lambda p: p.id)]
+    known = Projects(store.disk)
+    gone = known.without_folder()
+    projects = sorted((each for each in known.all() if each not in gone), key=lambda p: p.id)
+    return [_row(store, project, times) for project in projects]
 
 
 def _row(store: Store, project: Project, times: Times) -> Row:

@@ -152,6 +152,14 @@ def _texts_of(store: Store, project: Project) -> "Iterator[tuple[str, str | Refu
         yield ("", read) if isinstance(read, Refusal) else (read.document.name, read.document.text)
 
 
+def about_no_folder(project: Project) -> str:
+    """Say that a project's folder is not there, and what to do."""
+    return (
+        f"project {project.id} has no folder ({project.folder}); if the folder was renamed, rename "
+        "it back, or correct index.json"
+    )
+
+
 def troubles(store: Store) -> list[str]:
     """Return what cannot be read in the store, and what two machines have both changed."""
     try:
@@ -161,14 +169,8 @@ def troubles(store: Store) -> list[str]:
             f"the entry of project {name} in index.json is not a valid folder name; correct it"
             for name in projects.unusable
         ]
-        listed = list(projects.all())
-        for project in listed:
-            if not store.disk.is_folder(project.folder):
-                found.append(
-                    f"project {project.id} has no folder ({project.folder}); if the folder was "
-                    "renamed, rename it back, or correct index.json"
-                )
-        for project in listed:
+        found += map(about_no_folder, projects.without_folder())
+        for project in projects.all():
             found += _troubles_of(store, project)
     except Refusal as refusal:
         return [str(refusal)]

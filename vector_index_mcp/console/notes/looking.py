@@ -14,7 +14,7 @@ from vector_index_mcp.console.notes.desk import Desk
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import UnknownError
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.notes import overview
+from vector_index_mcp.notes import overview, store_calls
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.past import comparing, history
 from vector_index_mcp.notes.past.pieces import ALL, MAIN_TEXT, Piece, piece_of
@@ -56,6 +56,11 @@ def _list(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     if projects.problem:
         warn(f"{projects.problem}, or run `vector-index-mcp notes doctor --repair`")
     project = existing(store.disk, line.words[0]) if line.words else None
+    gone = [each for each in projects.without_folder() if project in {None, each}]
+    for each in gone:
+        warn(store_calls.about_no_folder(each))
+    if project in gone:
+        return 1
     times = overview.Times(store, project.folder if project else PROJECTS)
     if times.problem:
         warn(f"the times of the last changes are unknown: {times.problem}")

@@ -127,21 +127,19 @@ def _folders(store: Store) -> tuple[str, list[Problem]]:
             remedy = f"give one of them a folder of its own in {INDEX}, and move its files there"
             words = f"the projects {ids} have the same folder {PROJECTS}/{name}"
             problems.append(failed(words, remedy))
-    problems += _without_folder(store, usable)
+    problems += _without_folder(store, projects)
     if not projects.problem and store.disk.status(INDEX) is not None:
         problems += _without_entry(projects)
     return "every project has a folder of its own", problems
 
 
-def _without_folder(store: Store, usable: dict[str, str]) -> Iterator[Problem]:
-    for project, name in usable.items():
-        folder = f"{PROJECTS}/{name}"
-        if not store.disk.is_folder(folder):
-            remedy = f"if it was renamed, rename it back, or correct {INDEX}"
-            if commit := _last_with(store, folder):
-                command = shlex.join(["restore", "--to", commit[:12], "--", project])
-                remedy += f"; if it was deleted, `vector-index-mcp notes {command}` brings it back"
-            yield failed(f"project {project} has no folder {folder}", remedy)
+def _without_folder(store: Store, projects: Projects) -> Iterator[Problem]:
+    for project in projects.without_folder():
+        remedy = f"if it was renamed, rename it back, or correct {INDEX}"
+        if commit := _last_with(store, project.folder):
+            command = shlex.join(["restore", "--to", commit[:12], "--", project.id])
+            remedy += f"; if it was deleted, `vector-index-mcp notes {command}` brings it back"
+        yield failed(f"project {project.id} has no folder {project.folder}", remedy)
 
 
 def _last_with(store: Store, folder: str) -> str:

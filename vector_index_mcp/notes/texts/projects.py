@@ -89,6 +89,16 @@ class Projects:
         """The projects whose entry is not a valid folder name."""
         return [project for project, name in self.entries.items() if not _is_usable(name)]
 
+    def without_folder(self) -> list[Project]:
+        """Return the projects that `index.json` names and whose folder is not there.
+
+        Raises:
+            Refusal: If the disk cannot be read.
+        """
+        usable = (each for each in self.entries.items() if _is_usable(each[1]))
+        projects = (Project(project, f"{PROJECTS}/{name}") for project, name in usable)
+        return [each for each in projects if not self._disk.is_folder(each.folder)]
+
     def folders(self) -> list[str]:
         """Return the names of all project folders.
 
