@@ -168,7 +168,11 @@ class Settings(BaseModel):
         description="More patterns to ignore, in .gitignore syntax; comma-separated or JSON",
     )
     max_file_bytes: int = Field(
-        1_000_000, ge=1, le=_MOST, description="Files larger than this many bytes are skipped"
+        1_000_000,
+        ge=1,
+        le=_MOST,
+        description="Files of a project larger than this many bytes are skipped; documents "
+        "may have 10,000,000",
     )
     chunk_max_chars: int = Field(
         1_200, ge=100, le=20_000, description="Longest chunk, in characters"

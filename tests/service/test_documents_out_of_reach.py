@@ -1,9 +1,10 @@
-"""A collection whose folder is gone is named wherever its documents are missed."""
+"""What documents are missed for is named: a folder that is gone, files that are skipped."""
 
 import pytest
 from fakes import FakeEmbedder
 from qmd import documents_of, serving, settled, written
 from waiting import eventually
+from writing import write
 
 from vector_index_mcp.documents import calls
 
@@ -110,3 +111,19 @@ async def test_of_many_folders_three_are_named(tmp_path):
         texts, _ = await texts_of(client, "search", query="plan")
         assert texts[1].count(" is gone; ") == 3
         assert "2 more folders cannot be read" in texts[1]
+
+
+async def test_the_status_names_files_that_are_skipped(tmp_path):
+    key = (
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq98xyz\n-----END RSA PRIVATE KEY-----\n"
+    )
+    home = written(tmp_path)
+    write(tmp_path, {f"notes/key{number:02}.md": key for number in range(12)})
+    documents = documents_of(home, FakeEmbedder())
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        status = await calls.answer(documents, "status", {}, None)
+    assert status["skipped"] == {"may hold secrets": 12}
+    named = [f"notes/key{number:02}.md: may hold secrets" for number in range(10)]
+    assert sorted(status["skipped_files"]) == named

@@ -17,7 +17,8 @@ from vector_index_mcp.documents.configuration import DEFAULT_PATTERN, Collection
 from vector_index_mcp.documents.given import Given
 from vector_index_mcp.documents.limits import LARGEST_BYTES, MOST_RESULTS
 from vector_index_mcp.documents.places import Places
-from vector_index_mcp.documents.service import CollectionState, Documents
+from vector_index_mcp.documents.service import Documents
+from vector_index_mcp.documents.state import CollectionState
 from vector_index_mcp.documents.updating import Update
 from vector_index_mcp.documents.uris import SCHEME, key_of
 from vector_index_mcp.engine.prose.stems import stems_of
@@ -174,6 +175,7 @@ async def _status(documents: Documents, _: Given, __: Tell) -> Values:
         "problem": state.problem,
         "collections": [*map(_collection, state.collections)],
         "skipped": dict(state.skipped),
+        "skipped_files": [*state.skipped_files],
         "failed": [*state.failed],
         "operations": [operation.name for operation in documents.operations.listed],
         "work": _work(documents),

@@ -7,7 +7,8 @@ from vector_index_mcp.documents import lines
 from vector_index_mcp.documents.asking import Answer, Mode, Wanted, rounded, search
 from vector_index_mcp.documents.limits import MOST_RESULTS, whole
 from vector_index_mcp.documents.retrieval import Text, TooLarge
-from vector_index_mcp.documents.service import CollectionState, Documents, State
+from vector_index_mcp.documents.service import Documents
+from vector_index_mcp.documents.state import CollectionState, State
 from vector_index_mcp.documents.wire import (
     CollectionStatus,
     Document,

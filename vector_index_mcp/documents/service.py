@@ -6,9 +6,8 @@ It does not know who asks, or how: a server calls its methods while it is `runni
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,58 +20,28 @@ from vector_index_mcp.documents.folders import folder_of, renamed
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
+from vector_index_mcp.documents.state import CollectionState, State
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
+from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, is_broad
 from vector_index_mcp.indexing.asking import wait_for_first_scan
 from vector_index_mcp.indexing.derived import Derived
 from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.keeper import Options, Role
-from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.ledger import SKIPPED, Ledger
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.service import LiveIndex
 
 _log = logging.getLogger(__name__)
 
+_MOST_SKIPPED = 10  # skipped files that the status names
 _LOOK_SECONDS = 0.5  # how often to check whether the configuration has changed
 _TOO_BROAD = (
     "{} is a whole drive, a home folder or a system folder; name a folder in it, or set "
     "VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionState:
-    """The state of one collection in the index."""
-
-    collection: Collection
-    documents: int
-    updated: datetime | None
-    """When its newest document was written; None if it has no documents."""
-    problem: str
-    """Why its folder cannot be indexed; empty if it can."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The state of the index."""
-
-    documents: int
-    unembedded: int
-    """The number of documents that lack vectors."""
-    embedded_chunks: int
-    has_vectors: bool
-    collections: tuple[CollectionState, ...]
-    problem: str
-    """What is wrong with the index or the configuration; empty if nothing is."""
-    size_bytes: int | None
-    skipped: Mapping[str, int]
-    """Files that are not indexed on purpose, by reason."""
-    failed: tuple[str, ...]
-    """Files that could not be read, and why."""
-    model: Mapping[str, object]
-    """The embedding model's `state`, `name`, `dimension`, `precision` and `server`."""
 
 
 class Documents:
@@ -374,7 +343,8 @@ class Documents:
             problem=self.problem or status.error,
             size_bytes=status.size_bytes,
             skipped=status.skipped,
-            failed=tuple(f"{record.key}: {record.reason}" for record in status.failed),
+            skipped_files=tuple(map(_named, ledger.with_state(SKIPPED)[:_MOST_SKIPPED])),
+            failed=tuple(map(_named, status.failed)),
             model={
                 "state": status.progress.embedder_state,
                 "name": status.model.name if status.model else None,
@@ -391,6 +361,10 @@ def _stamp_of(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _named(record: FileRecord) -> str:
+    return f"{record.key}: {record.reason}"
 
 
 def _state_of(collection: Collection, ledger: Ledger, problem: str) -> CollectionState:

@@ -49,7 +49,12 @@ def of_state(state: Values, now: float, c: Colours = PLAIN) -> str:
         reasons = ", ".join(
             f"{count} {visible(reason)}" for reason, count in state["skipped"].items()
         )
-        parts.append(f"  Skipped:  {sum(state['skipped'].values())} ({reasons})")
+        count = sum(state["skipped"].values())
+        named = state.get("skipped_files", [])  # a service of another version names none
+        parts.append(f"  Skipped:  {count} ({reasons})")
+        parts += [f"    {visible(each)}" for each in named]
+        if named and count > len(named):
+            parts.append(f"    … {count} in all")
     parts += [f"  {c.yellow}Failed:{c.reset}   {visible(each)}" for each in state["failed"]]
     updated = [each["updated"] for each in state["collections"] if each["updated"]]
     if updated:

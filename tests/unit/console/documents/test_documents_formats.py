@@ -154,7 +154,8 @@ def test_names_and_contexts_of_others_are_visible_in_reports():
     state = {
         "index": "/\x1b",
         "size": 1,
-        "skipped": {"\x1b": 1},
+        "skipped": {"\x1b": 12},
+        "skipped_files": ["\x1b"],
         "failed": ["\x1b"],
         "operations": ["add \x1b"],
         "work": {"what": "Embedding", "done": 1, "total": 2},
@@ -176,6 +177,7 @@ def test_names_and_contexts_of_others_are_visible_in_reports():
         formats.with_context("\x1b", "\x1b"),
     )
     assert "\x1b" not in "".join(shown)
+    assert "    … 12 in all\n" in shown[0]
 
 
 def test_nothing_at_all_is_said_in_words():

@@ -1,0 +1,42 @@
+"""The state of the documents and of each collection, as the service reports it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from vector_index_mcp.documents.configuration import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionState:
+    """The state of one collection in the index."""
+
+    collection: Collection
+    documents: int
+    updated: datetime | None
+    """When its newest document was written; None if it has no documents."""
+    problem: str
+    """Why its folder cannot be indexed; empty if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The state of the index."""
+
+    documents: int
+    unembedded: int
+    """The number of documents that lack vectors."""
+    embedded_chunks: int
+    has_vectors: bool
+    collections: tuple[CollectionState, ...]
+    problem: str
+    """What is wrong with the index or the configuration; empty if nothing is."""
+    size_bytes: int | None
+    skipped: Mapping[str, int]
+    """Files that are not indexed on purpose, by reason."""
+    skipped_files: tuple[str, ...]
+    """The first of them, and why."""
+    failed: tuple[str, ...]
+    """Files that could not be read, and why."""
+    model: Mapping[str, object]
+    """The embedding model's `state`, `name`, `dimension`, `precision` and `server`."""
