@@ -91,10 +91,12 @@ def test_the_command_lists_what_can_be_served_and_what_cannot():
         (root / "good/index").mkdir()
         write_flat(root / "good/index/docs.index", np.ones((1, 1)))
         write(root / "bad/manifest.json", b"nope")
+        write(root / "odd/manifest.json", manifest("a/../b"))
         found = listed()
         assert found.returncode == 1
         assert found.stdout.startswith("good  1 text  sentence-transformers/all-MiniLM-L6-v2")
         assert f"{root}/bad/manifest.json: the manifest is no JSON" in found.stdout
+        assert f"{root}/odd/manifest.json: id: Invalid" in found.stdout
         told = json.loads(listed(str(root), "--json").stdout)
         assert [each["id"] for each in told["datasets"]] == ["good"]
-        assert len(told["errors"]) == 1
+        assert len(told["errors"]) == 2

@@ -1,8 +1,11 @@
 """Datasets come, change and go while they are searched; each answer is of one of them, whole."""
 
+import contextlib
 import os
 import shutil
+import socket
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
@@ -163,6 +166,30 @@ def absent(name):
     embedder = FakeEmbedder(name, DIMENSION)
     embedder.absent = f"{name} is not here"
     return embedder
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "nowhere", "socket"])
+async def test_a_manifest_that_is_no_file_is_listed_with_its_error(root, kind):
+    await put(root)
+    (root / "odd").mkdir()
+    path = root / "odd/manifest.json"
+    with ExitStack() as after:
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "socket":
+            listener = after.enter_context(socket.socket(socket.AF_UNIX))
+            after.enter_context(contextlib.chdir(root / "odd"))  # its path may be too long
+            listener.bind(path.name)
+        else:
+            path.symlink_to("/dev/zero" if kind == "device" else "nowhere")
+        async with running(root) as service:
+            assert await ids(service) == ["sample"]
+            [error] = await errors(service)
+    assert error == (
+        "the manifest cannot be read (No such file or directory)"
+        if kind == "nowhere"
+        else "the manifest is not a plain file"
+    )
 
 
 async def test_a_question_is_embedded_by_the_model_of_the_dataset(root):

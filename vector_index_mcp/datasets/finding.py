@@ -46,7 +46,8 @@ def find(root: Path) -> Walk:
             looked += 1
             if looked > MOST_ENTRIES or len(found) > MOST_DATASETS:
                 return Walk(tuple(sorted(found)), is_whole=False)
-            if name == MANIFEST and stat.S_ISREG(status.st_mode):
+            # One that is no plain file is found as well, so that its error is listed.
+            if name == MANIFEST and not stat.S_ISDIR(status.st_mode):
                 found.append(folder / name)
             is_folder = stat.S_ISDIR(status.st_mode) and not (is_link and depth)
             number = status.st_dev, status.st_ino
@@ -93,6 +94,13 @@ def _number_of(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+def _status_of(entry: "os.DirEntry[str]") -> os.stat_result:
+    try:
+        return entry.stat()
+    except OSError:  # a link that leads nowhere
+        return entry.stat(follow_symlinks=False)
+
+
 def _entries(folder: Path) -> list[tuple[str, os.stat_result, bool]]:
     """Return name, state and whether it is a link for each entry of a folder, sorted.
 
@@ -102,8 +110,8 @@ def _entries(folder: Path) -> list[tuple[str, os.stat_result, bool]]:
     try:
         with os.scandir(folder) as entries:
             for entry in itertools.islice(entries, MOST_ENTRIES + 1):
-                with contextlib.suppress(OSError):  # a link that leads nowhere
-                    found.append((entry.name, entry.stat(), entry.is_symlink()))
+                with contextlib.suppress(OSError):
+                    found.append((entry.name, _status_of(entry), entry.is_symlink()))
     except OSError:
         return []
     return sorted(found, key=lambda each: each[0])

@@ -102,7 +102,9 @@ def said_in(path: Path) -> Mapping[str, Any]:
 
 def _parsed(path: Path) -> object:
     try:
-        # Without blocking: the file may be a named pipe, which would block us for ever.
+        # Opening a device may have effects, and a named pipe may take its place: it must not block.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise BadDatasetError("the manifest is not a plain file")
         with open(os.open(path, os.O_RDONLY | _NO_WAITING), "rb") as file:  # noqa: PTH123
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):

@@ -73,8 +73,19 @@ def _list(line: argparse.Namespace, settings: "Settings") -> int:
         texts, model = counted(dataset.facts.count, "text"), dataset.model
         write(visible(f"{dataset.manifest.id}  {texts}  {model}  {dataset.manifest.name}"))
     for each in errors:
-        write(f"{visible(str(each.path))}: {visible(each.error, keep=chr(10))}")
+        write(f"{visible(str(each.path))}: {visible(in_words(each.error), keep=chr(10))}")
     return 1 if errors else 0
+
+
+def in_words(error: str) -> str:
+    """Return an error as a sentence; the contract has faults of a manifest as a JSON array."""
+    try:
+        faults = json.loads(error)
+        return "; ".join(
+            f"{'.'.join(map(str, each['path']))}: {each['message']}" for each in faults
+        )
+    except (ValueError, LookupError, TypeError):
+        return error
 
 
 async def _found_in(
