@@ -127,3 +127,19 @@ async def test_the_status_names_files_that_are_skipped(tmp_path):
     assert status["skipped"] == {"may hold secrets": 12}
     named = [f"notes/key{number:02}.md: may hold secrets" for number in range(10)]
     assert sorted(status["skipped_files"]) == named
+
+
+async def test_a_configuration_that_cannot_be_read_is_named_by_searches(tmp_path):
+    home = written(tmp_path)
+    documents = documents_of(home, FakeEmbedder())
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        home.configuration.write_text("collections: [", encoding="utf-8")
+        await eventually(lambda: documents.problem)
+        texts, result = await texts_of(client, "search", query="plan")
+        assert result.structured_content["results"]
+        assert str(home.configuration) in texts[1]
+        assert str(home.configuration) in result.structured_content["note"]
+        [text], _ = await texts_of(client, "get", file="new/a.md")
+        assert str(home.configuration) in text
