@@ -67,6 +67,12 @@ def _left_alone(writer: Writer) -> Iterator[str]:
             f"{words}: no git command works there; `vector-index-mcp notes doctor --repair` "
             "makes it anew"
         )
+    elif paths := writer.index.behind():
+        yield (
+            f"git's index has an older state of {some(paths)}, since somebody holds "
+            ".git/index.lock: a `git commit` would undo what is newer; end that git command, or "
+            "remove the lock if none is running"
+        )
     yield from map(about_large, sorted(writer.by_hand.large))
     yield from (words for _, words in sorted(writer.by_hand.filtered.items()))
     if skipped := writer.by_hand.checkout.left_out(writer.repository):

@@ -1,8 +1,10 @@
 """`git status` says what it should, and what somebody has staged stays staged."""
 
 import errno
+import os
 import shutil
 import subprocess
+import time
 from contextlib import nullcontext
 
 import pytest
@@ -17,6 +19,7 @@ from vector_index_mcp.notes.store.git_index import IndexIsLocked
 from vector_index_mcp.notes.store.history import write
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Writer
+from vector_index_mcp.notes.store_calls import look
 
 pytestmark = pytest.mark.anyio
 
@@ -425,6 +428,25 @@ def test_a_change_does_not_wait_for_an_editor_that_holds_the_index(writer, store
     writer.index.refresh()
     assert writer.index.behind() == []
     assert status(store) == []
+
+
+def test_no_change_waits_for_a_lock_that_is_old_and_the_status_names_it(writer, store, monkeypatch):
+    lock = store / ".git/index.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 60,) * 2)
+
+    def sleep(_):
+        raise AssertionError("nobody waits")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr("vector_index_mcp.notes.store.git_index.time.sleep", sleep)
+        wrote(writer, {A: "ours"})
+    looked = writer.alone(lambda: look(writer)).result(PATIENCE_SECONDS)
+    [words] = looked.left_alone
+    assert f"git's index has an older state of {A}, since somebody holds .git/index.lock" in words
+    lock.unlink()
+    writer.index.refresh()
+    assert writer.alone(lambda: look(writer)).result(PATIENCE_SECONDS).left_alone == ()
 
 
 # -- damage ----------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ _OTHERS_SECONDS = 10.0
 # A person's git mostly holds the index for a few milliseconds; `git commit -a` does so for as long
 # as its editor is open, and then refuses to commit, since the branch has moved.
 _LOCKED_SECONDS, _LOOK_SECONDS = 1.0, 0.005
+_LOCKED_FOR_LONG_SECONDS = 10.0  # no change waits for such a lock: a killed git may have left it
 
 
 class IndexIsLocked(Refusal):
@@ -268,12 +269,18 @@ class GitIndex:
             raise IndexIsLocked("another process is updating the git index of the notes") from error
         if self._has_left_lock():
             folder.remove(_INDEX_LOCK)
-        last = time.monotonic() + seconds
+        is_old = self._age_of_lock() > _LOCKED_FOR_LONG_SECONDS
+        last = time.monotonic() + (0.0 if is_old else seconds)
         while not _is_locked_by_us(work, folder):
             if time.monotonic() >= last:
                 raise IndexIsLocked("another git process holds .git/index.lock")
             time.sleep(_LOOK_SECONDS)
         return _Held(work, folder)
+
+    def _age_of_lock(self) -> float:
+        """Return for how long somebody has held the lock, in seconds; 0 if nobody does."""
+        status = self._disk.status(f"{GIT}/{_INDEX_LOCK}")
+        return 0.0 if status is None else time.time() - status.st_mtime
 
     def _has_left_lock(self) -> bool:
         """Whether a process of ours has made the index's lock: this one, or one that was killed."""

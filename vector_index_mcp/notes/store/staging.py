@@ -15,9 +15,10 @@ from vector_index_mcp.notes.store.upkeep import tidy
 
 _log = logging.getLogger(__name__)
 
-_LOCKED_SECONDS = 0.1  # between two looks at a lock of somebody else
+# Between two looks at a lock of somebody else: at first, and after a minute.
+_LOCKED_SECONDS, _LOCKED_FOR_LONG_SECONDS, _MOST_QUICK_LOOKS = 0.1, 1.0, 600
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0  # after an attempt that failed
-_MOST_DOUBLINGS = 4
+_MOST_DOUBLINGS = 5
 
 
 class Staging:
@@ -31,6 +32,8 @@ class Staging:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._updating = False
+        self._failures = self._looks = 0
+        """How many attempts in a row have failed, and how many while somebody held the lock."""
 
     @property
     def is_busy(self) -> bool:
@@ -54,27 +57,31 @@ class Staging:
         self._wanted.set()
 
     def _run(self) -> None:
-        failures = 0
         while True:
             self._wanted.wait()
             self._updating = True
             self._wanted.clear()  # before the next line, or a call of `stop` might be lost
             is_last = self._stopping.is_set()
-            try:
-                self._index.refresh()
-                tidy(self._disk, self._repository)
-            except IndexIsLocked:
-                if not is_last and not self._stopping.wait(_LOCKED_SECONDS):
-                    self._wanted.set()
-            except Exception as error:  # noqa: BLE001 - the thread goes on, and tries again
-                refusal = as_refusal(error, "updating the git index of the notes")
-                _log.info("the git index of the notes is not up to date yet: %s", refusal)
-                pause = min(_FIRST_PAUSE_SECONDS * 2**failures, _LONGEST_PAUSE_SECONDS)
-                failures = min(failures + 1, _MOST_DOUBLINGS)
-                if not is_last and not self._stopping.wait(pause):
-                    self._wanted.set()
-            else:
-                failures = 0
+            pause = self._attempt()
             self._updating = False
             if is_last:  # else a commit may have come while this one was handled
                 return
+            # Meanwhile we are not busy: who holds the lock may do so for ever.
+            if pause and not self._stopping.wait(pause):
+                self._wanted.set()
+
+    def _attempt(self) -> float:
+        """Do the work; return after how many seconds to try again, 0 if it is done."""
+        try:
+            self._index.refresh()
+            tidy(self._disk, self._repository)
+        except IndexIsLocked:
+            self._looks += 1
+            return _LOCKED_SECONDS if self._looks < _MOST_QUICK_LOOKS else _LOCKED_FOR_LONG_SECONDS
+        except Exception as error:  # noqa: BLE001 - the thread goes on, and tries again
+            refusal = as_refusal(error, "updating the git index of the notes")
+            _log.info("the git index of the notes is not up to date yet: %s", refusal)
+            self._failures = min(self._failures + 1, _MOST_DOUBLINGS)
+            return min(_FIRST_PAUSE_SECONDS * 2 ** (self._failures - 1), _LONGEST_PAUSE_SECONDS)
+        self._failures = self._looks = 0
+        return 0.0
