@@ -120,6 +120,7 @@ class Notes:
         except Exception as error:  # noqa: BLE001 - each later write reports it to its caller
             refusal = as_refusal(error, "opening the store")
             _log.warning("the store cannot be written: %s", refusal)
+        self.staging.look()  # a killed service may have left its index, and the lock of it
         while True:
             if await anyio.to_thread.run_sync(self._is_present):
                 await Watching(self.writer).run()

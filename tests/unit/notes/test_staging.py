@@ -3,9 +3,10 @@
 import threading
 
 import pytest
-from stores import git, writer_of, wrote
+from stores import git, notes_of, writer_of, wrote
 from waiting import PATIENCE_SECONDS, eventually
 
+from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.store.staging import Staging
 
 pytestmark = pytest.mark.anyio
@@ -120,3 +121,16 @@ async def test_an_error_that_nobody_foresaw_is_logged_and_tried_again(
         staging.stop()
     assert "Traceback" in caplog.text
     assert "a surprise" in caplog.text
+
+
+async def test_a_service_that_starts_removes_the_lock_that_a_killed_one_has_left(
+    tmp_path, writer, store, monkeypatch
+):
+    with monkeypatch.context() as killed:
+        killed.setattr(beneath.Folder, "remove", lambda *_: None)
+        with writer.index.locked():
+            pass
+    writer.stop()
+    assert (store / ".git/index.lock").exists()
+    async with notes_of(tmp_path).running():
+        await eventually(lambda: not (store / ".git/index.lock").exists())
