@@ -449,6 +449,15 @@ async def test_an_interrupted_fill_shows_and_is_healed_by_the_next_replace(store
     assert await store.holdings() == {"a": Holding("hash", 1, 0)}
 
 
+async def test_the_rows_of_a_file_come_in_their_order_however_they_lie(store):
+    texts = [f"text {number}" for number in range(5)]
+    rows = schema.with_vectors(schema.chunk_rows([document("a", *texts)], 1), {}, DIMENSION)
+    await store._add(rows.take([3, 1, 4, 0, 2]))
+    found = await store.rows(["a", "b"])
+    assert list(found) == ["a"]
+    assert [chunk.text for chunk, _ in found["a"]] == texts
+
+
 async def test_of_two_generations_met_by_a_search_the_newer_is_ranked(store):
     old, new = document("a", "word old"), document("a", "word new")
     await store.replace([old], 1, {})

@@ -92,8 +92,7 @@ async def introduced(
     known = filter(paths.fullmatch, ledger.keys())
     for key in sorted(known, key=lambda key: (len(PurePosixPath(key).parts), len(key), key)):
         rows = (await store.rows([key])).get(key, [])
-        chunks = sorted((chunk for chunk, _ in rows), key=lambda chunk: chunk.chunk_index)
-        if chunks:
+        if chunks := [chunk for chunk, _ in rows]:
             first = chunks[beginning_of([chunk.text for chunk in chunks])]
             others = [chunk for chunk in chunks if chunk is not first]
             return led([(first, others)], hits, limit, name=_NAME, likely=_LIKELY)

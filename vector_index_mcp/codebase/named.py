@@ -138,7 +138,7 @@ async def with_spots_first(
         StoreError: If the index cannot be read.
     """
     found = await store.rows(list({spot.key for spot in spots}))
-    of_file = {key: sorted((c for c, _ in rows), key=_index_of) for key, rows in found.items()}
+    of_file = {key: [chunk for chunk, _ in rows] for key, rows in found.items()}
     known = [spot for spot in spots if of_file.get(spot.key)]
     reached = [spot for spot in known if spot.line <= of_file[spot.key][-1].end_line]
     leading: dict[str, tuple[StoredChunk, list[StoredChunk]]] = {}
@@ -156,7 +156,3 @@ def _at(chunks: Sequence[StoredChunk], spot: Spot) -> StoredChunk:
         defining = [c for c in chunks if spot.symbol in map(last_name, c.symbols)]
         return defining[0] if defining else chunks[0]
     return next((chunk for chunk in chunks if spot.line <= chunk.end_line), chunks[-1])
-
-
-def _index_of(chunk: StoredChunk) -> int:
-    return chunk.chunk_index

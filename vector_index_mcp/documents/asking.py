@@ -272,8 +272,7 @@ class _Finder:
         mode, ledger = self._wanted.mode, question.ledger
         if not self._stems and self._keys:  # only conditions: return the newest that meet them
             rows = await store.rows(self._keys)
-            firsts = (min(rows[k], key=lambda r: r[0].chunk_index) for k in self._keys if k in rows)
-            return [Hit(chunk, 1.0) for chunk, _ in firsts]
+            return [Hit(rows[key][0][0], 1.0) for key in self._keys if key in rows]
         self.is_without_vectors = ledger.unembedded_count >= ledger.chunk_count
         vector = None if mode is Mode.WORDS else await question.embed()
         if mode is Mode.MEANING and vector is None:

@@ -304,5 +304,4 @@ async def _converted(documents: Documents, key: str, *, is_stale: bool) -> str |
             await run.finished.wait()
     async with index.reading() as (opened, _):
         rows = await opened.store.rows([key])
-    chunks = sorted((chunk for chunk, _ in rows.get(key, ())), key=lambda c: c.chunk_index)
-    return "".join(chunk.text for chunk in chunks) if chunks else None
+    return "".join(chunk.text for chunk, _ in rows[key]) if key in rows else None

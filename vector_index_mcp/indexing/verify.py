@@ -128,12 +128,11 @@ def _faults(
     if not same:
         yield OTHER_TEXT
     expected = [_of_entry(entry) for entry in file.document.entries] if file.document else []
-    found = sorted(rows, key=lambda row: row[0].chunk_index)
     if len(rows) != record.chunk_count:
         yield STRAY_ROWS
-    if [_of_row(chunk) for chunk, _ in found] != expected:
+    if [_of_row(chunk) for chunk, _ in rows] != expected:
         yield OTHER_CHUNKS
-    for _, vector in found:
+    for _, vector in rows:
         # `not … <=` instead of `>`, so that NaN counts as a fault.
         if vector is not None and not abs(np.linalg.norm(vector) - 1) <= _LENGTH_TOLERANCE:
             yield BAD_VECTOR

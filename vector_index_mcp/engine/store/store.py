@@ -228,7 +228,7 @@ class Store:
         return await anyio.to_thread.run_sync(holdings, rows, missing)
 
     async def rows(self, keys: Iterable[str]) -> dict[str, list[tuple[StoredChunk, Vector | None]]]:
-        """Return all chunks of `keys`, by file, each with its vector or None."""
+        """Return all chunks of `keys` by file, in order, each with its vector or None."""
         columns = list(schema.STORED_CHUNK_COLUMNS)
         if self.dimension is not None:
             columns.append("vector")
@@ -240,6 +240,8 @@ class Store:
             vector = row.get("vector")
             embedding = None if vector is None else np.asarray(vector, dtype="<f4")
             found.setdefault(chunk.key, []).append((chunk, embedding))
+        for of_file in found.values():
+            of_file.sort(key=lambda row: row[0].chunk_index)
         return found
 
     async def vectors_of(self, ids: Iterable[str]) -> dict[str, Vector]:

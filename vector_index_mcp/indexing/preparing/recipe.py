@@ -68,16 +68,15 @@ class Recipe:
 
         Args:
             key: The new key.
-            stored: All chunks of the file, at least one.
+            stored: All chunks of the file in order, at least one.
             details: Properties of its text as a whole, see `Cut.details`.
         """
-        ordered = sorted(stored, key=lambda chunk: chunk.chunk_index)
-        chunks = [Chunk(c.text, c.start_line, c.end_line, c.scope, c.symbols) for c in ordered]
+        chunks = [Chunk(c.text, c.start_line, c.end_line, c.scope, c.symbols) for c in stored]
         if self.is_prose:
             entries = prose.entries(key, chunks, prose.Properties.loaded(details, key))
         else:
             entries = fields.entries(key, chunks)
-        first = ordered[0]
+        first = stored[0]
         return Document(
             key=key,
             original_path=_original(key),

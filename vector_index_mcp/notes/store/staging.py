@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 # Between two looks at a lock of somebody else: at first, and after a minute.
 _LOCKED_SECONDS, _LOCKED_FOR_LONG_SECONDS, _MOST_QUICK_LOOKS = 0.1, 1.0, 600
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0  # after an attempt that failed
-_MOST_DOUBLINGS = 5
+_MOST_DOUBLINGS = 4
 
 
 class Staging:
@@ -81,7 +81,8 @@ class Staging:
         except Exception as error:  # noqa: BLE001 - the thread goes on, and tries again
             refusal = as_refusal(error, "updating the git index of the notes")
             _log.info("the git index of the notes is not up to date yet: %s", refusal)
+            pause = _FIRST_PAUSE_SECONDS * (1 << self._failures)
             self._failures = min(self._failures + 1, _MOST_DOUBLINGS)
-            return min(_FIRST_PAUSE_SECONDS * 2 ** (self._failures - 1), _LONGEST_PAUSE_SECONDS)
+            return min(pause, _LONGEST_PAUSE_SECONDS)
         self._failures = self._looks = 0
         return 0.0
