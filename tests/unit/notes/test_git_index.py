@@ -14,6 +14,7 @@ from writing import put
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store import git_index
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.git_index import IndexIsLocked
 from vector_index_mcp.notes.store.history import write
@@ -406,20 +407,22 @@ def test_a_commit_that_fails_leaves_the_index_and_no_lock(writer, store, monkeyp
 def test_a_change_waits_for_a_git_that_holds_the_index_for_a_moment(writer, store, monkeypatch):
     lock = store / ".git/index.lock"
     lock.touch()
-    waits = []
+    lock_it, tries = git_index._is_locked_by_us, []
 
-    def sleep(_):
-        waits.append(lock.exists())
-        lock.unlink(missing_ok=True)
+    def try_and_end_the_git(*folders):
+        tries.append(lock_it(*folders))
+        if not tries[-1]:
+            lock.unlink()
+        return tries[-1]
 
-    monkeypatch.setattr("vector_index_mcp.notes.store.git_index.time.sleep", sleep)
+    monkeypatch.setattr(git_index, "_is_locked_by_us", try_and_end_the_git)
     wrote(writer, {A: "ours"})
-    assert waits[0]
+    assert tries == [False, True]
     assert status(store) == []
 
 
 def test_a_change_does_not_wait_for_an_editor_that_holds_the_index(writer, store, monkeypatch):
-    monkeypatch.setattr("vector_index_mcp.notes.store.git_index._LOCKED_SECONDS", 0.0)
+    monkeypatch.setattr(git_index, "_LOCKED_SECONDS", 0.0)
     (store / ".git/index.lock").touch()
     wrote(writer, {A: "ours"})
     assert (store / ".git/index.lock").exists()
@@ -435,12 +438,8 @@ def test_no_change_waits_for_a_lock_that_is_old_and_the_status_names_it(writer, 
     lock.touch()
     os.utime(lock, (time.time() - 60,) * 2)
 
-    def sleep(_):
-        raise AssertionError("nobody waits")
-
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr("vector_index_mcp.notes.store.git_index.time.sleep", sleep)
-        wrote(writer, {A: "ours"})
+    monkeypatch.setattr(git_index, "_LOCKED_SECONDS", 1e6)
+    wrote(writer, {A: "ours"})
     looked = writer.alone(lambda: look(writer)).result(PATIENCE_SECONDS)
     [words] = looked.left_alone
     assert f"git's index has an older state of {A}, since somebody holds .git/index.lock" in words
