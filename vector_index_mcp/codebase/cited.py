@@ -54,7 +54,7 @@ _LAST_IS_INNERMOST = re.compile(
 )
 _MARK = re.compile(r"^##\[\w{1,20}\]")  # of pipelines: `##[error]src/app.ts(12,5)`
 _DART = "package:"  # in whose folder `lib` the path begins
-_IMPORTED = re.compile(r"\bimported from ([^\n]{1,4096})$", re.MULTILINE)
+_IMPORTED = "imported from "
 _REQUIRE_STACK = "Require stack:"
 _REQUIRED = re.compile(r"^- ([^\n]{1,4096})$", re.MULTILINE)
 _MOST = 500
@@ -86,7 +86,9 @@ def cited(text: str) -> list[Readings]:
 def _importers(text: str) -> list[str]:
     """Return the files that ask for a module which Node does not find: it tells no lines."""
     stack = _REQUIRED.findall(text.partition(_REQUIRE_STACK)[2])
-    return [path.strip().strip("'\"") for path in (*_IMPORTED.findall(text), *stack)]
+    importing = [line for line in text.splitlines() if _IMPORTED in line]
+    imported = [line.rpartition(_IMPORTED)[2] for line in importing]
+    return [path.strip().strip("'\"") for path in (*imported, *stack)]
 
 
 def places_in(text: str) -> list[Place]:
