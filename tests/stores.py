@@ -181,11 +181,10 @@ def state_of(store):
     heads = {
         str(path.relative_to(gits)): path.read_bytes()
         for path in [gits / "HEAD", gits / "packed-refs", *gits.glob("refs/**/*")]
-        if path.is_file()
+        if path.is_file() and path != gits / "refs/vector-index-mcp/next"  # no branch of anybody's
     }
     own = store / OWN
     left = sorted(p.name for p in own.iterdir()) if own.is_dir() else []
-    # Whoever waits is answered a moment before the mark of a change under way goes, and git's index
-    # follows later.
-    passing = {"lock", "changing", "index.part", "index.part.lock", "staged.part"}
+    # Whoever waits is answered a moment before the mark of a change under way goes.
+    passing = {"lock", "changing", "index.part", "index.part.lock", "new.part"}
     return files_of(store), heads, [name for name in left if name not in passing]

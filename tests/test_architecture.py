@@ -119,7 +119,8 @@ HOMES = {
         "engine/cache.py",
         "documents/editing.py",
         "notes/store/writer.py",
-        "notes/store/git_index.py",
+        "notes/store/turns.py",
+        "notes/store/index_lock.py",
     },
     "obstore": {"objects/bucket.py"},
     "psutil": {
@@ -204,7 +205,7 @@ BROAD_EXCEPTS = {
     "processes/detached.py": 1,  # raised where the result is asked for
     # Who waits for a change is told, and the next one is served; what has begun is undone.
     "notes/store/writer.py": 5,
-    "notes/store/git_index.py": 2,  # the index of people's git is none of our change
+    "notes/store/git_index.py": 1,  # the index of people's git is none of our change
     "notes/store/disk.py": 3,
     "notes/store/program.py": 1,
     # A thread or the watching goes on, and tries again; `syncing` also undoes what has begun.

@@ -599,7 +599,7 @@ def test_a_damaged_index_of_git_is_found_and_made_anew(kept):
 
 
 def test_an_index_of_git_that_lags_behind_is_found_and_brought_up_to_date(kept, monkeypatch):
-    monkeypatch.setattr("vector_index_mcp.notes.store.git_index._LOCKED_SECONDS", 0.0)
+    monkeypatch.setattr("vector_index_mcp.notes.store.index_lock._SECONDS", 0.0)
     lock = kept.home / ".git/index.lock"
     lock.touch()  # as long as it is there, the index stays as it is
     kept.main("shop", "two")

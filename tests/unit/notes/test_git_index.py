@@ -14,10 +14,10 @@ from writing import put
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store import git_index
+from vector_index_mcp.notes.store import git_index, index_lock
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.git_index import IndexIsLocked
 from vector_index_mcp.notes.store.history import write
+from vector_index_mcp.notes.store.index_lock import IndexIsLocked
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.store_calls import look
@@ -57,7 +57,13 @@ class NoIndex:
     def locked(self):
         return nullcontext()
 
-    def follow(self, *_):
+    def moving(self, *_):
+        return nullcontext(self)
+
+    def begin(self):
+        pass
+
+    def arrive(self, _):
         pass
 
     def refresh(self):
@@ -393,21 +399,43 @@ def test_no_git_of_a_person_comes_between_the_files_and_the_index(
     assert git(store, "show", f"HEAD:{A}") == (store / A).read_text(encoding="utf-8") == "ours"
 
 
-def test_a_commit_that_fails_leaves_the_index_and_no_lock(writer, store, monkeypatch):
-    def fail(*_):
-        raise Refusal(Code.GIT_COMMAND_FAILED, "git was killed")
+def fail(*_):
+    raise Refusal(Code.GIT_COMMAND_FAILED, "git was killed")
 
+
+@pytest.mark.parametrize("step", ["writer.write", "history.move"])
+def test_a_commit_that_fails_leaves_the_index_and_no_lock(writer, store, monkeypatch, step):
+    put(store, B, "staged")
+    git(store, "add", B)
     with monkeypatch.context() as meanwhile, pytest.raises(Refusal, match="was killed"):
-        meanwhile.setattr("vector_index_mcp.notes.store.writer.write", fail)
+        meanwhile.setattr(f"vector_index_mcp.notes.store.{step}", fail)
         wrote(writer, {A: "ours"})
-    assert status(store) == []
+    assert status(store) == [f"M  {B}"]
     assert not (store / ".git/index.lock").exists()
+    wrote(writer, {A: "ours"})
+    assert status(store) == [f"M  {B}"]
+
+
+def test_if_a_kill_keeps_the_branch_back_a_persons_commit_adds_the_change(
+    writer, store, monkeypatch
+):
+    """The other order would have it undone."""
+    put(store, B, "mine")
+    git(store, "add", B)
+    with monkeypatch.context() as killed, pytest.raises(Refusal, match="was killed"):
+        killed.setattr("vector_index_mcp.notes.store.history.move", fail)
+        killed.setattr(git_index.Move, "end", lambda _: None)
+        wrote(writer, {A: "ours"})
+    git(store, "commit", "--quiet", "-m", "Bob's")
+    assert git(store, "show", f"HEAD:{A}") == "ours"
+    assert git(store, "show", f"HEAD:{B}") == "mine"
+    git(store, "fsck", "--strict")
 
 
 def test_a_change_waits_for_a_git_that_holds_the_index_for_a_moment(writer, store, monkeypatch):
     lock = store / ".git/index.lock"
     lock.touch()
-    lock_it, tries = git_index._is_locked_by_us, []
+    lock_it, tries = index_lock._is_locked_by_us, []
 
     def try_and_end_the_git(*folders):
         tries.append(lock_it(*folders))
@@ -415,14 +443,14 @@ def test_a_change_waits_for_a_git_that_holds_the_index_for_a_moment(writer, stor
             lock.unlink()
         return tries[-1]
 
-    monkeypatch.setattr(git_index, "_is_locked_by_us", try_and_end_the_git)
+    monkeypatch.setattr(index_lock, "_is_locked_by_us", try_and_end_the_git)
     wrote(writer, {A: "ours"})
     assert tries == [False, True]
     assert status(store) == []
 
 
 def test_a_change_does_not_wait_for_an_editor_that_holds_the_index(writer, store, monkeypatch):
-    monkeypatch.setattr(git_index, "_LOCKED_SECONDS", 0.0)
+    monkeypatch.setattr(index_lock, "_SECONDS", 0.0)
     (store / ".git/index.lock").touch()
     wrote(writer, {A: "ours"})
     assert (store / ".git/index.lock").exists()
@@ -438,7 +466,7 @@ def test_no_change_waits_for_a_lock_that_is_old_and_the_status_names_it(writer, 
     lock.touch()
     os.utime(lock, (time.time() - 60,) * 2)
 
-    monkeypatch.setattr(git_index, "_LOCKED_SECONDS", 1e6)
+    monkeypatch.setattr(index_lock, "_SECONDS", 1e6)
     wrote(writer, {A: "ours"})
     looked = writer.alone(lambda: look(writer)).result(PATIENCE_SECONDS)
     [words] = looked.left_alone

@@ -341,6 +341,18 @@ def test_a_file_is_no_store(tmp_path):
 # -- after a kill ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["heads/main.lock", "vector-index-mcp/next.lock"])
+def test_a_lock_that_a_killed_process_has_left_goes(store, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("vector_index_mcp.notes.store.opening._CHILD_SECONDS", 0.0)
+    with writer_of(tmp_path) as writer:
+        wrote(writer, {"projects/p/main.md": "x"})
+    put(store, f".git/refs/{name}")
+    put(store, f"{OWN}/changing")
+    with writer_of(tmp_path) as writer:
+        wrote(writer, {"projects/p/main.md": "y"})
+    assert committed(store, "projects/p/main.md") == "y"
+
+
 def test_what_a_killed_process_had_written_is_kept(store, tmp_path):
     with writer_of(tmp_path) as writer:
         wrote(writer, {"projects/p/main.md": "x"})

@@ -1,7 +1,9 @@
 """A store that vanishes is missed: no empty one takes its place, and it goes on when it is back."""
 
 import json
+import pkgutil
 import shutil
+from contextlib import suppress
 
 import pytest
 from stores import answered, done, git, log, notes_of, opened, serving, writer_of, wrote
@@ -75,6 +77,48 @@ def test_a_store_that_was_deleted_is_begun_anew(tmp_path, store):
         writer.presence.check()
         wrote(writer, {MAIN: "y"}, message="Y")
     assert [subject for _, subject in log(store)] == ["Y", "Initial commit"]
+
+
+STEPS = (
+    "opening.Opening._is_store", "opening.beneath.opened", "opening.LineEnds",
+    "byhand.ByHand.changed", "disk.Disk.apply", "disk.Applied.finish", "history.id_of",
+    "history.move", "git_index.GitIndex.moving", "index_lock.IndexLock._taken",
+    "presence.beneath.open_file", "repository.Repository.prepare", "repository.Repository.branch",
+    "repository.Repository.commit_of", "repository.Repository.run", "turns.filelock.FileLock",
+    "writer.lock_in", "writer.without_pruning",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+@pytest.mark.parametrize("step", STEPS)
+def test_whenever_a_store_is_moved_away_none_is_made_in_its_place(
+    tmp_path, store, monkeypatch, step, is_behind
+):
+    place, _, name = f"vector_index_mcp.notes.store.{step}".rpartition(".")
+    do = getattr(pkgutil.resolve_name(place), name)
+
+    def move_away(*arguments, **options):
+        if is_behind:
+            result = do(*arguments, **options)
+        if store.exists() and not away(store).exists():
+            store.rename(away(store))
+        return result if is_behind else do(*arguments, **options)
+
+    with writer_of(tmp_path) as writer:
+        wrote(writer, {MAIN: "x"})
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(f"{place}.{name}", move_away)
+            for _ in range(2):
+                with suppress(Refusal):
+                    wrote(writer, {MAIN: "y"})
+        if away(store).exists():
+            with pytest.raises(Refusal, match="have vanished"):
+                wrote(writer, {MAIN: "z"})
+            assert not store.exists()
+            away(store).rename(store)
+        wrote(writer, {MAIN: "back"})
+    assert git(store, "show", f"HEAD:{MAIN}") == "back"
+    git(store, "fsck", "--strict")
 
 
 def test_git_init_in_its_place_begins_empty_notes(tmp_path, store):

@@ -22,7 +22,7 @@ def store(tmp_path):
 @pytest.fixture
 def writer(tmp_path, monkeypatch):
     """A writer that does not wait for who holds the index."""
-    monkeypatch.setattr("vector_index_mcp.notes.store.git_index._LOCKED_SECONDS", 0.0)
+    monkeypatch.setattr("vector_index_mcp.notes.store.index_lock._SECONDS", 0.0)
     with writer_of(tmp_path) as writer:
         wrote(writer, {A: "a"})
         yield writer

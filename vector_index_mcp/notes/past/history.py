@@ -19,7 +19,8 @@ from vector_index_mcp.notes.past.moments import moment_of
 from vector_index_mcp.notes.past.pieces import Piece
 from vector_index_mcp.notes.store.history import contents, versions_of
 from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
-from vector_index_mcp.notes.store.repository import Repository, failure
+from vector_index_mcp.notes.store.program import failure
+from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.texts.projects import Projects
 from vector_index_mcp.notes.texts.slugs import slug
 

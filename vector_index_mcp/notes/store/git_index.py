@@ -11,22 +11,19 @@ import contextlib
 import hashlib
 import logging
 import os
-import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-
-import filelock
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk
 from vector_index_mcp.notes.store.history import changes_between, files_of, id_of
+from vector_index_mcp.notes.store.index_lock import Held, IndexLock
 from vector_index_mcp.notes.store.large import id_of_file, id_of_link
 from vector_index_mcp.notes.store.line_ends import plain
 from vector_index_mcp.notes.store.opening import FOUND
-from vector_index_mcp.notes.store.program import GitResult
-from vector_index_mcp.notes.store.repository import Repository, failure
+from vector_index_mcp.notes.store.program import GitResult, failure
+from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.processes import git
 
 _log = logging.getLogger(__name__)
@@ -35,30 +32,16 @@ Entries = Mapping[str, tuple[str, str] | None]
 """Mode and object id by path; None for a file that is no longer there."""
 
 _GONE = ("0", "0" * 40)
-_NAME, _INDEX_LOCK = "index", "index.lock"
+_NAME = "index"
 _INDEX = f"{GIT}/{_NAME}"
 _DAMAGED = "index.damaged"
 _MAGIC, _CHECKSUM_BYTES = b"DIRC", 20
 _NO_CHECKSUM = bytes(_CHECKSUM_BYTES)  # what git writes with `index.skipHash`
-_LOCK = "staging.lock"  # of the processes of ours
-_OURS = "index.held"
 _COPY = "index.part"
 _SHARED = "sharedindex."  # what a split index is based on lies beside it
-_STAGED, _PART = "staged", "staged.part"
+_STAGED = "staged"
 _NOTED = f"{WORK}/{_STAGED}"
 """Names the commit that the index was last brought up to."""
-_OTHERS_SECONDS = 10.0
-# A person's git mostly holds the index for a few milliseconds; `git commit -a` does so for as long
-# as its editor is open, and then refuses to commit, since the branch has moved.
-_LOCKED_SECONDS, _LOOK_SECONDS = 1.0, 0.005
-_LOCKED_FOR_LONG_SECONDS = 10.0  # no change waits for such a lock: a killed git may have left it
-
-
-class IndexIsLocked(Refusal):
-    """Somebody else holds the lock of the index."""
-
-    def __init__(self, words: str) -> None:
-        super().__init__(Code.GIT_ERROR, words)
 
 
 class GitIndex:
@@ -67,8 +50,7 @@ class GitIndex:
     def __init__(self, disk: Disk, repository: Repository) -> None:
         self._disk = disk
         self._repository = repository
-        self._held: _Held | None = None
-        """The folders to work in while we hold the index's lock."""
+        self._lock = IndexLock(disk)
 
     # -- with the branch -------------------------------------------------------------------
 
@@ -80,26 +62,22 @@ class GitIndex:
         goes on without the lock, and `refresh` is needed. A context in another one does nothing.
         """
         with contextlib.ExitStack() as held:
-            try:
-                held.enter_context(self._holding(_LOCKED_SECONDS if seconds is None else seconds))
-            except Exception as error:  # noqa: BLE001 - a change does not depend on the index
-                _log.info("%s", as_refusal(error, "locking the git index of the notes"))
+            with _logged():
+                held.enter_context(self._lock.holding(seconds))
             yield
 
-    def follow(self, parent: str, commit: str, changed: Entries) -> None:
-        """Have the index contain what a commit has changed; call it under the lock.
+    @contextlib.contextmanager
+    def moving(self, parent: str, changed: Entries) -> Iterator["Move"]:
+        """Lock the index while the branch moves from `parent` to a commit that changes some files.
 
-        This does nothing if we do not hold the lock, or if the index was not that of `parent`: then
-        `refresh` is needed. It raises nothing: the commit is made by then.
+        If the index was not that of `parent` or is not free, `refresh` is needed afterwards.
         """
-        if self._held is None or not parent or self._noted(_NOTED) != parent:
-            return
-        try:
-            if self._disk.status(_INDEX) is not None:
-                self._copy(self._held)
-                self._put(self._held, changed, commit)
-        except Exception as error:  # noqa: BLE001 - see above
-            _log.info("%s", as_refusal(error, "updating the git index of the notes"))
+        with self.locked():
+            move = Move(self, self._lock.held, parent, changed)
+            try:
+                yield move
+            finally:
+                move.end()
 
     # -- behind the branch -----------------------------------------------------------------
 
@@ -125,12 +103,12 @@ class GitIndex:
             OSError: If a file cannot be written.
         """
         # If we have never opened it, it may not be a store.
-        if not self._disk.is_folder(WORK) or (self.is_up_to_date and not self._has_left_lock()):
+        if not self._disk.is_folder(WORK) or (self.is_up_to_date and not self._lock.has_left_one()):
             return
-        with self._holding(seconds) as held:
+        with self._lock.holding(seconds) as held:
             self._refresh(held)
 
-    def _refresh(self, held: "_Held") -> None:
+    def _refresh(self, held: Held) -> None:
         commit = self._repository.commit_of(self._repository.branch())
         is_there = self._disk.status(_INDEX) is not None
         # Read anew each time: the repository may have been replaced since the last update.
@@ -138,8 +116,8 @@ class GitIndex:
         if not commit or commit == known:
             return
         self._copy(held)
-        news = self._news(commit, known if self._has(known) else "")
-        self._put(held, news, commit)
+        self._put(held, self._news(commit, known if self._has(known) else ""))
+        self._note(held, commit)
 
     def _news(self, commit: str, known: str) -> Entries:
         """Return what to change in the index.
@@ -231,61 +209,10 @@ class GitIndex:
             Refusal: If it is not possible for another reason.
             OSError: If a file cannot be written.
         """
-        with self._holding(_LOCKED_SECONDS) as held:
+        with self._lock.holding() as held:
             if self.damage():
                 held.git.replace(_NAME, _DAMAGED)
             self._refresh(held)
-
-    # -- the lock --------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _holding(self, seconds: float) -> Iterator["_Held"]:
-        """Hold the lock of the index; raises as `_lock`."""
-        if self._held is not None:
-            yield self._held
-            return
-        with contextlib.ExitStack() as opened:
-            self._held = self._lock(opened, seconds)
-            try:
-                yield self._held
-            finally:
-                with contextlib.suppress(OSError):
-                    self._held.git.remove(_INDEX_LOCK)
-                self._held = None
-
-    def _lock(self, opened: contextlib.ExitStack, seconds: float) -> "_Held":
-        """Lock the index as git does, until `opened` is closed or we are killed.
-
-        Raises:
-            IndexIsLocked: If somebody else holds the lock for longer than `seconds`.
-            OSError: If it cannot be made.
-        """
-        work = opened.enter_context(beneath.opened(self._disk.root, WORK))
-        folder = opened.enter_context(beneath.opened(self._disk.root, GIT))
-        ours = filelock.FileLock(self._disk.root / WORK / _LOCK, mode=0o600)
-        try:
-            opened.enter_context(ours.acquire(timeout=_OTHERS_SECONDS, poll_interval=_LOOK_SECONDS))
-        except filelock.Timeout as error:
-            raise IndexIsLocked("another process is updating the git index of the notes") from error
-        if self._has_left_lock():
-            folder.remove(_INDEX_LOCK)
-        is_old = self._age_of_lock() > _LOCKED_FOR_LONG_SECONDS
-        last = time.monotonic() + (0.0 if is_old else seconds)
-        while not _is_locked_by_us(work, folder):
-            if time.monotonic() >= last:
-                raise IndexIsLocked("another git process holds .git/index.lock")
-            time.sleep(_LOOK_SECONDS)
-        return _Held(work, folder)
-
-    def _age_of_lock(self) -> float:
-        """Return for how long somebody has held the lock, in seconds; 0 if nobody does."""
-        status = self._disk.status(f"{GIT}/{_INDEX_LOCK}")
-        return 0.0 if status is None else time.time() - status.st_mtime
-
-    def _has_left_lock(self) -> bool:
-        """Whether a process of ours has made the index's lock: this one, or one that was killed."""
-        ours, lock = self._disk.status(f"{WORK}/{_OURS}"), self._disk.status(f"{GIT}/{_INDEX_LOCK}")
-        return ours is not None and lock is not None and os.path.samestat(ours, lock)
 
     # -- the copy --------------------------------------------------------------------------
 
@@ -297,41 +224,43 @@ class GitIndex:
         """Return whether the repository has a commit."""
         return bool(commit) and not self._repository.run("cat-file", "-e", commit).status
 
-    def _copy(self, held: "_Held") -> None:
-        """Copy the index to the work folder, where git may change it.
+    def _copy(self, held: Held) -> bytes:
+        """Copy the index to the work folder, where git may change it; return its content.
 
         Raises:
             Refusal: If it is damaged, which a copy that git has changed would hide.
         """
         _remove_copy(held.work)
         shared = [name for name in held.git.names() if name.startswith(_SHARED)]
-        for name, copy in ((_INDEX, _COPY), *((f"{GIT}/{name}", name) for name in shared)):
-            if (data := self._disk.read(name)) is None:
-                continue
-            if name == _INDEX and (words := _damage_in(data)):
-                raise Refusal(Code.GIT_ERROR, words)
-            descriptor = held.work.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
+        for name in shared:
+            held.write(name, self._disk.read(f"{GIT}/{name}") or b"")
+        data = self._disk.read(_INDEX)
+        if data is None:
+            return b""
+        if words := _damage_in(data):
+            raise Refusal(Code.GIT_ERROR, words)
+        held.write(_COPY, data)
+        return data
 
-    def _put(self, held: "_Held", changed: Entries, commit: str) -> None:
-        """Change entries of the copy, put it in the place of the index, and note the commit."""
-        if changed:
-            lines = (
-                "{} {}\t".format(*(changed[path] or _GONE)).encode() + os.fsencode(path) + b"\0"
-                for path in sorted(changed)
-            )
-            given = b"".join(lines)
-            # As one file: another base would lie beside the copy.
-            one = ("-c", "core.splitIndex=false")
-            result = self._run_git(*one, "update-index", "-z", "--index-info", given=given)
-            if result.status:
-                raise failure("update-index", result)
-            held.work.move(_COPY, held.git, _NAME)
+    def _put(self, held: Held, changed: Entries) -> None:
+        """Change entries of the copy, and put it in the place of the index."""
+        if not changed:
+            return
+        lines = (
+            "{} {}\t".format(*(changed[path] or _GONE)).encode() + os.fsencode(path) + b"\0"
+            for path in sorted(changed)
+        )
+        # As one file: another base would lie beside the copy.
+        one = ("-c", "core.splitIndex=false")
+        result = self._run_git(*one, "update-index", "-z", "--index-info", given=b"".join(lines))
+        if result.status:
+            raise failure("update-index", result)
+        held.work.move(_COPY, held.git, _NAME)
+
+    def _note(self, held: Held, commit: str) -> None:
+        """Note the commit that the index has."""
         _remove_copy(held.work)
-        with os.fdopen(held.work.open(_PART, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-            file.write(commit.encode())
-        held.work.replace(_PART, _STAGED)
+        held.write(_STAGED, commit.encode())
 
     def _run_git(self, *arguments: str, given: bytes = b"", index: Path | None = None) -> GitResult:
         """Run a git command with an index; by default, that is the copy."""
@@ -341,30 +270,50 @@ class GitIndex:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """The folders that are open while we hold the lock of the index."""
+class Move:
+    """A move of the branch, and what it changes in the index; its methods raise nothing.
 
-    work: beneath.Folder
-    git: beneath.Folder
-
-
-def _is_locked_by_us(work: beneath.Folder, git_folder: beneath.Folder) -> bool:
-    """Make the lock of the index; return False if somebody else holds it.
-
-    It is a second name of a file of ours: if we are killed now, the next one knows it by that.
+    The index changes before the branch: if we are killed in between, a person's `git commit` adds
+    our change, where the other order would undo it.
     """
-    os.close(work.open(_OURS, os.O_WRONLY | os.O_CREAT))
+
+    def __init__(self, index: GitIndex, held: Held | None, parent: str, changed: Entries) -> None:
+        self._index, self._held = index, held
+        self._parent, self._changed = parent, changed
+        self._before = b""
+        """The content of the index before it was changed; empty if it was not."""
+
+    def begin(self) -> None:
+        """Change the index; call this when the commit is written, before the branch moves."""
+        if self._held is not None and self._parent and self._index._noted(_NOTED) == self._parent:
+            with _logged():
+                before = self._index._copy(self._held)
+                if before:
+                    self._index._put(self._held, self._changed)
+                    self._before = before
+
+    def arrive(self, commit: str) -> None:
+        """Note that the branch has moved to `commit`."""
+        if self._held is not None and self._before:
+            self._before = b""
+            with _logged():
+                self._index._note(self._held, commit)
+
+    def end(self) -> None:
+        """Put the index back if the branch has not moved."""
+        if self._held is not None and self._before:
+            with _logged():
+                self._held.write(_COPY, self._before)
+                self._held.work.move(_COPY, self._held.git, _NAME)
+
+
+@contextlib.contextmanager
+def _logged() -> Iterator[None]:
+    """Log an error: a change does not depend on the index, and `refresh` tries again."""
     try:
-        work.link(_OURS, git_folder, _INDEX_LOCK)
-    except FileExistsError:
-        return False
-    except OSError:  # no hard links: if we are killed now, nobody can tell whose lock is left
-        try:
-            os.close(git_folder.open(_INDEX_LOCK, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return False
-    return True
+        yield
+    except Exception as error:  # noqa: BLE001 - see above
+        _log.info("%s", as_refusal(error, "updating the git index of the notes"))
 
 
 def _damage_in(index: bytes) -> str:

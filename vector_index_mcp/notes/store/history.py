@@ -1,18 +1,19 @@
 """Reads the files of commits, and writes new commits: one git process writes many.
 
-`git fast-import` stores the contents as objects, and at its end moves the branch, unless somebody
-else has moved it meanwhile. It needs no index, work tree or hooks.
+`git fast-import` stores commits and contents as objects; it needs no index, work tree or hooks.
+Then the branch moves, unless somebody else has moved it meanwhile.
 """
 
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vector_index_mcp.notes.names import is_keepable_path
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.repository import Repository, failure
+from vector_index_mcp.notes.store.program import failure
+from vector_index_mcp.notes.store.repository import Repository
 
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
 _FILE, _EXECUTABLE = "100644", "100755"
@@ -20,6 +21,9 @@ _SUBMODULE = "160000"
 PLAIN = frozenset({_FILE, _EXECUTABLE})
 """The modes of plain files; other modes are links and submodules."""
 _LONGEST_SUBJECT_CHARS = 200
+NEXT = "refs/vector-index-mcp/next"
+"""Has the last commits that we have written: no `git prune` takes them before the branch moves."""
+_NONE = "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,12 @@ def versions_of(repository: Repository, commit: str, path: str) -> list[str]:
 
 
 def write(
-    repository: Repository, branch: str, parent: str, tree: Tree, commits: Sequence[Commit]
+    repository: Repository,
+    branch: str,
+    parent: str,
+    tree: Tree,
+    commits: Sequence[Commit],
+    before_move: Callable[[], None] = lambda: None,
 ) -> str:
     """Write `commits`, each the parent of the next; return the id of the last one.
 
@@ -197,6 +206,7 @@ def write(
         parent: The parent of the first commit; empty if there is none.
         tree: The files of the parent.
         commits: At least one commit.
+        before_move: Called when the commits are written, and the branch is not moved yet.
 
     Raises:
         Refusal: If git cannot write them, somebody else has moved the branch meanwhile, or a file
@@ -209,19 +219,34 @@ def write(
                 f"git keeps no file called {path!r}; nothing was changed",
                 path=path,
             )
-    stream = b"".join(_streamed(branch, parent, tree, commits))
-    result = repository.run("fast-import", "--quiet", "--done", "--date-format=raw", given=stream)
+    stream = b"".join(_streamed(parent, tree, commits))
+    how = ("--quiet", "--force", "--done", "--date-format=raw")
+    result = repository.run("fast-import", *how, given=stream, adds_objects=True)
     made = result.output.decode("ascii", "replace").strip()
-    # Where the branch is decides, and not git's status: git may fail after it has moved the branch.
-    if not made or not repository.is_in(made, repository.commit_of(branch)):
+    # git may fail after it has written them: then the reference decides.
+    if not made or (result.status and repository.commit_of(NEXT) != made):
         raise failure("fast-import", result)
+    before_move()
+    move(repository, branch, parent, made)
     return made
 
 
-def _streamed(branch: str, parent: str, tree: Tree, commits: Sequence[Commit]) -> Iterator[bytes]:
+def move(repository: Repository, branch: str, old: str, new: str) -> None:
+    """Move a branch from the commit `old`, or from none (empty), to the commit `new`.
+
+    Raises:
+        Refusal: If git cannot move it, or somebody else has moved it meanwhile.
+    """
+    result = repository.run("update-ref", branch, new, old or _NONE)
+    # git may fail after it has moved the branch: then the branch decides.
+    if result.status and not repository.is_in(new, repository.commit_of(branch)):
+        raise failure("update-ref", result)
+
+
+def _streamed(parent: str, tree: Tree, commits: Sequence[Commit]) -> Iterator[bytes]:
     now = int(time.time())
     for number, commit in enumerate(commits):
-        yield f"commit {branch}\n".encode()
+        yield f"commit {NEXT}\n".encode()
         if number == len(commits) - 1:
             yield b"mark :1\n"
         yield _person("author", commit.author, now) + _person("committer", OURS, now)

@@ -11,7 +11,8 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.history import id_of
-from vector_index_mcp.notes.store.repository import Repository, failure
+from vector_index_mcp.notes.store.program import failure
+from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.steps import Copied, parted, target_of
 
 _SECONDS = 600.0

@@ -23,7 +23,7 @@ from vector_index_mcp.notes.store.byhand import (
     with_never_kept,
 )
 from vector_index_mcp.notes.store.disk import GIT, WORK, Change, Disk, reported
-from vector_index_mcp.notes.store.history import OURS, Commit, Tree, write
+from vector_index_mcp.notes.store.history import NEXT, OURS, Commit, Tree, write
 from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.presence import Presence
 from vector_index_mcp.notes.store.repository import Repository
@@ -75,8 +75,10 @@ class Opening:
                 f"{root} is a whole drive, a home folder or a system folder; name a separate "
                 "folder for the notes",
             )
-        with reported(str(root)):
-            root.mkdir(parents=True, exist_ok=True)
+        # A folder that is there now may be moved away before the next line, and stays away.
+        if self._disk.status("") is None and not self.presence.was_opened_and_is_kept:
+            with reported(str(root)):
+                root.mkdir(parents=True, exist_ok=True)
         if self._disk.is_file(GIT):
             raise Refusal(
                 Code.INVALID_PATH,
@@ -122,6 +124,7 @@ class Opening:
         """
         is_new = not self._repository.exists
         if is_new:
+            self.presence.check()
             self._repository.make()
         is_opened = self.presence.is_same_repository and not is_new
         was_interrupted = self._disk.status(_CHANGING) is not None
@@ -226,18 +229,19 @@ class Opening:
         tree.note(made, [commit])
 
     def _remove_left_lock(self, was_interrupted: bool) -> None:
-        """Remove the branch's lock if a process of ours was killed, after its git had time to end.
+        """Remove the locks of references if a process of ours was killed.
 
-        Otherwise the lock belongs to somebody who is using git now, and goes by itself.
+        Its git gets time to end. Otherwise a lock belongs to somebody who is using git now, and
+        goes by itself.
         """
-        branch = self._repository.branch()
-        above, _, name = f"{GIT}/{branch}.lock".rpartition("/")
         last = time.monotonic() + _CHILD_SECONDS
-        while was_interrupted and self._disk.status(f"{above}/{name}") is not None:
-            if time.monotonic() > last:
-                with reported(name), beneath.opened(self._disk.root, above) as folder:
-                    folder.remove(name)
-            time.sleep(_LOOK_SECONDS)
+        for reference in (self._repository.branch(), NEXT):
+            above, _, name = f"{GIT}/{reference}.lock".rpartition("/")
+            while was_interrupted and self._disk.status(f"{above}/{name}") is not None:
+                if time.monotonic() > last:
+                    with reported(name), beneath.opened(self._disk.root, above) as folder:
+                        folder.remove(name)
+                time.sleep(_LOOK_SECONDS)
 
 
 def _plain(words: str) -> str:

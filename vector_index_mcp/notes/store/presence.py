@@ -3,8 +3,8 @@
 An empty store in its place would take changes that nobody finds once the right one is back.
 """
 
-import contextlib
 import os
+from contextlib import ExitStack, suppress
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
@@ -27,32 +27,44 @@ class Presence:
         self._git: int | None = None
         """An open descriptor of `.git`: while it is open, no other folder gets its inode number."""
 
-    def check(self) -> None:
+    def check(self, *, is_under_way: bool = False) -> None:
         """Check that the store has not vanished since it was last opened.
 
         A folder that was deleted has not vanished: somebody wants to begin anew.
 
+        Args:
+            is_under_way: Whether a change was under way, which may have been made.
+
         Raises:
             Refusal: If it has.
         """
-        is_there = self._disk.status(GIT) is not None
-        if not is_there and (self._was_moved() or self._is_on_another_device()):
-            raise Refusal(
-                Code.FILE_SYSTEM_ERROR,
-                f"the notes in {self._disk.root} have vanished: the folder was moved away, or its "
-                "disk is not mounted; bring it back, or run `git init` in that folder to begin "
-                "with empty notes there; nothing was changed",
-            )
+        is_there = self._disk.status(f"{GIT}/HEAD") is not None
+        if is_there or not (self._was_moved() or self._is_on_another_device()):
+            return
+        outcome = (
+            "the change may have been made before: look before you repeat it"
+            if is_under_way
+            else "nothing was changed"
+        )
+        raise Refusal(
+            Code.FILE_SYSTEM_ERROR,
+            f"the notes in {self._disk.root} have vanished: the folder was moved away, or its "
+            "disk is not mounted; bring it back, or run `git init` in that folder to begin with "
+            f"empty notes there; {outcome}",
+        )
+
+    @property
+    def was_opened_and_is_kept(self) -> bool:
+        """Whether the folder that was opened still exists, here or somewhere else."""
+        with suppress(OSError):  # it was closed meanwhile
+            return self._folder is not None and os.fstat(self._folder).st_nlink > 0
+        return False
 
     def _was_moved(self) -> bool:
-        """Whether the folder that was opened lies somewhere else now."""
-        if self._folder is None:
+        if not self.was_opened_and_is_kept or self._folder is None:
             return False
-        with contextlib.suppress(OSError):  # it was closed meanwhile
-            held = os.fstat(self._folder)
-            here = self._disk.status("")
-            return held.st_nlink > 0 and (here is None or not os.path.samestat(held, here))
-        return False
+        here = self._disk.status("")
+        return here is None or not os.path.samestat(os.fstat(self._folder), here)
 
     def _is_on_another_device(self) -> bool:
         known = self._repository.own(_DEVICE)[:_MOST_DIGITS]
@@ -60,7 +72,7 @@ class Presence:
             return False
         place = self._disk.root
         while True:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 return place.stat().st_dev != int(known)
             if place == place.parent:
                 return False
@@ -89,11 +101,16 @@ class Presence:
         """
         if self.is_same_repository:
             return
-        self.close()
-        with reported(GIT):
-            self._git = beneath.open_file(self._disk.root, GIT, os.O_RDONLY)
-            self._folder = os.open(self._disk.root, os.O_RDONLY)
-            self._repository.put_own(_DEVICE, str(os.fstat(self._folder).st_dev).encode())
+        with ExitStack() as opened, reported(GIT):
+            # If one of them has just been moved away, we go on knowing the former ones.
+            git = beneath.open_file(self._disk.root, GIT, os.O_RDONLY)
+            opened.callback(os.close, git)
+            folder = os.open(self._disk.root, os.O_RDONLY)
+            opened.callback(os.close, folder)
+            self._repository.put_own(_DEVICE, str(os.fstat(folder).st_dev).encode())
+            self.close()
+            self._git, self._folder = git, folder
+            opened.pop_all()
 
     def close(self) -> None:
         """Close the descriptors."""

@@ -1,4 +1,4 @@
-"""Waits for a git process, which ends in time or is killed together with what it has started."""
+"""Starts a git process, which ends in time or is killed together with what it has started."""
 
 import contextlib
 import os
@@ -6,11 +6,14 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 
 _LOOK_SECONDS = 0.2  # between two checks whether to stop a command
+_MOST_WORDS_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,42 @@ class GitResult:
     status: int
     output: bytes
     errors: str
+
+
+def started(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], output: int
+) -> "subprocess.Popen[bytes]":
+    """Start a git command in a process group of its own.
+
+    Args:
+        arguments: The command and its arguments.
+        folder: Where it works.
+        environment: All its environment variables.
+        output: A descriptor that gets the output, or `subprocess.PIPE`.
+
+    Raises:
+        Refusal: If git is not installed, or the folder is not there.
+    """
+    try:
+        return subprocess.Popen(
+            ["git", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,  # a Ctrl-C for us must not stop git during a write
+        )
+    except FileNotFoundError as error:
+        if error.filename == str(folder):
+            raise Refusal(
+                Code.FILE_SYSTEM_ERROR, f"{folder}: {error.strerror}; nothing was changed"
+            ) from error
+        raise Refusal(
+            Code.GIT_ERROR, "git is not installed, and the notes are kept in git; install git"
+        ) from error
+    except OSError as error:
+        raise Refusal(Code.INTERNAL_ERROR, f"git cannot be started ({error})") from error
 
 
 def ended(
@@ -68,3 +107,14 @@ def _waited_for(
         except subprocess.TimeoutExpired:
             if stopping.is_set() or time.monotonic() > last:
                 raise
+
+
+def failure(name: str, result: GitResult) -> Refusal:
+    """Return the Refusal for a git command that failed."""
+    lines = [line.strip() for line in result.errors.splitlines() if line.strip()]
+    reason = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
+    words = (reason or " ".join(lines[-1:]) or f"status {result.status}")[:_MOST_WORDS_CHARS]
+    return Refusal(
+        Code.GIT_COMMAND_FAILED,
+        f"git {name} failed: {words}; `vector-index-mcp notes doctor` examines the notes",
+    )

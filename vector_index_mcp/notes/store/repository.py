@@ -18,7 +18,7 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk, reported
 from vector_index_mcp.notes.store.formats import unknown_format
-from vector_index_mcp.notes.store.program import GitResult, ended
+from vector_index_mcp.notes.store.program import GitResult, ended, failure, started
 from vector_index_mcp.notes.store.settings import Settings
 from vector_index_mcp.processes import git
 
@@ -39,7 +39,6 @@ _OF_NO_REPOSITORY = frozenset({"config", "version"})
 _ID = re.compile(r"[0-9a-f]{40}")
 _DEEPEST_REFERENCES = 10
 _SECONDS = 60.0  # more than any local git command takes
-_MOST_WORDS_CHARS = 300
 _SIGNS_OF_LACK = (
     "missing", "unable to read", "Could not read", "bad object", "all necessary objects",
     "unresolved delta",
@@ -311,6 +310,7 @@ class Repository:
         seconds: float = _SECONDS,
         stopping: threading.Event | None = None,
         output: int = subprocess.PIPE,
+        adds_objects: bool = False,
     ) -> GitResult:
         """Run a git command in our own GIT_DIR; the store's index is not touched.
 
@@ -322,6 +322,8 @@ class Repository:
             seconds: The time after which the command is killed.
             stopping: An event that ends the command once it is set; only without `given`.
             output: A descriptor that gets the output; by default it becomes part of the result.
+            adds_objects: Whether it adds objects. It then works in the store's `.git`: if that is
+                moved away, git goes with it, and makes no new folder for them.
 
         Raises:
             Refusal: If git is not installed, or does not end in time.
@@ -342,22 +344,10 @@ class Repository:
             # Settings may apply to a folder alone (`includeIf "gitdir:…"`). All other files of a
             # repository, such as its own settings and hooks, are those of the common folder.
             ours |= {"GIT_DIR": str(self._disk.root / GIT), "GIT_COMMON_DIR": str(self._ours)}
-        try:
-            process = subprocess.Popen(
-                ["git", *arguments],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.PIPE,
-                cwd=self._ours,
-                env={**environment, **ours},
-                start_new_session=True,  # a Ctrl-C for us must not stop git during a write
-            )
-        except FileNotFoundError as error:
-            raise Refusal(
-                Code.GIT_ERROR, "git is not installed, and the notes are kept in git; install git"
-            ) from error
-        except OSError as error:
-            raise Refusal(Code.INTERNAL_ERROR, f"git cannot be started ({error})") from error
+        folder = self._ours
+        if adds_objects:
+            folder, ours["GIT_OBJECT_DIRECTORY"] = self._disk.root / GIT, "objects"
+        process = started(arguments, folder, {**environment, **ours}, output)
         return ended(process, given, seconds, stopping)
 
     def done(self, *arguments: str, given: bytes = b"") -> bytes:
@@ -387,14 +377,3 @@ def _write_anew(path: Path, data: bytes) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     part.write_bytes(data)
     part.replace(path)
-
-
-def failure(name: str, result: GitResult) -> Refusal:
-    """Return the Refusal for a git command that failed."""
-    lines = [line.strip() for line in result.errors.splitlines() if line.strip()]
-    reason = next((line for line in lines if line.startswith(("fatal:", "error:"))), "")
-    words = (reason or " ".join(lines[-1:]) or f"status {result.status}")[:_MOST_WORDS_CHARS]
-    return Refusal(
-        Code.GIT_COMMAND_FAILED,
-        f"git {name} failed: {words}; `vector-index-mcp notes doctor` examines the notes",
-    )

@@ -9,7 +9,8 @@ import threading
 
 from vector_index_mcp.notes.refusal import as_refusal
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.git_index import GitIndex, IndexIsLocked
+from vector_index_mcp.notes.store.git_index import GitIndex
+from vector_index_mcp.notes.store.index_lock import IndexIsLocked
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.upkeep import tidy
 

@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk
-from vector_index_mcp.notes.store.repository import Repository, failure
+from vector_index_mcp.notes.store.program import failure
+from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.steps import token
 
 _log = logging.getLogger(__name__)
@@ -39,7 +40,9 @@ def tidy(disk: Disk, repository: Repository) -> bool:
     # A pack of a partial clone has a mark without which git takes the clone for damaged.
     if len(disk.entries(_SAMPLE)) <= _MOST_IN_A_FOLDER or repository.lack:
         return False
-    result = repository.run("repack", "-d", "-l", "-q", "--geometric=2", seconds=_SECONDS)
+    result = repository.run(
+        "repack", "-d", "-l", "-q", "--geometric=2", seconds=_SECONDS, adds_objects=True
+    )
     if result.status:
         raise failure("repack", result)
     _log.info("packed the objects of %s", disk.root)

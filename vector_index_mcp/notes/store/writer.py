@@ -13,7 +13,7 @@ import queue
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -26,10 +26,11 @@ from vector_index_mcp.notes.store.byhand import ByHand, about_by_hand
 from vector_index_mcp.notes.store.disk import WORK, Applied, Change, Disk, reported
 from vector_index_mcp.notes.store.filters import check_unfiltered
 from vector_index_mcp.notes.store.git_index import GitIndex
-from vector_index_mcp.notes.store.history import Commit, Tree, changes_between, write
+from vector_index_mcp.notes.store.history import Commit, Tree, changes_between, move, write
 from vector_index_mcp.notes.store.line_ends import LineEnds, Placed
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.turns import lock_in
 from vector_index_mcp.notes.store.upkeep import without_pruning
 
 _log = logging.getLogger(__name__)
@@ -37,6 +38,9 @@ _log = logging.getLogger(__name__)
 _LOCK = "lock"
 _OTHERS_SECONDS = 60.0  # how long to wait for another process's lock
 _MOST_AT_ONCE = 64
+_LOOK_SECONDS = 0.005
+_OF_THE_CALL = frozenset(Code) - {Code.FILE_SYSTEM_ERROR, Code.GIT_ERROR, Code.GIT_COMMAND_FAILED}
+"""Errors that a store that is moved away cannot be the reason of."""
 _TRIES = 3  # attempts to commit if somebody else moves the branch meanwhile
 _Result = TypeVar("_Result")
 
@@ -167,29 +171,35 @@ class Writer:
                 with self._opening.changing():
                     do()
         except Exception as error:  # noqa: BLE001 - it goes to the futures; the thread goes on
-            for future in futures:
-                if not future.done():
-                    future.set_exception(error)
+            self._fail(futures, error)
+
+    def _fail(self, futures: "Iterable[Future[Any]]", error: Exception) -> None:
+        """Answer with an error; if the store has just been moved away, that is the reason."""
+        if not (isinstance(error, Refusal) and error.code in _OF_THE_CALL):
+            try:
+                self.presence.check(is_under_way=True)
+            except Refusal as vanished:
+                error = vanished
+        for future in futures:
+            if not future.done():
+                future.set_exception(error)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self._opening.check_place()
-        with reported(WORK):
-            with beneath.opened(self.disk.root, WORK, is_made=True):
-                pass
-            lock = filelock.FileLock(self.disk.root / WORK / _LOCK, mode=0o600)
-            try:
-                lock.acquire(timeout=_OTHERS_SECONDS, poll_interval=0.005)
-            except filelock.Timeout as error:
-                raise Refusal(
-                    Code.FILE_SYSTEM_ERROR,
-                    f"another process has been writing to the notes for {_OTHERS_SECONDS:.0f} s; "
-                    "try again",
-                ) from error
-        try:
+        with ExitStack() as opened:
+            with reported(WORK):
+                work = opened.enter_context(beneath.opened(self.disk.root, WORK, is_made=True))
+                lock = lock_in(work, _LOCK, _LOOK_SECONDS)
+                try:
+                    opened.enter_context(lock.acquire(timeout=_OTHERS_SECONDS))
+                except filelock.Timeout as error:
+                    raise Refusal(
+                        Code.FILE_SYSTEM_ERROR,
+                        f"another process has been writing to the notes for {_OTHERS_SECONDS:.0f} "
+                        "s; try again",
+                    ) from error
             yield
-        finally:
-            lock.release()
 
     def _make(self, requests: list[_Request]) -> None:
         with self.index.locked():
@@ -207,7 +217,7 @@ class Writer:
                 change, new = self._prepared(plan)
                 made.append(_Made(request, plan, self.disk.apply(change)))
             except Exception as error:  # noqa: BLE001 - the other requests are served all the same
-                request.future.set_exception(error)
+                self._fail([request.future], error)
                 continue
             commits += new
             self.tree.note(self.tree.commit, new)
@@ -219,13 +229,14 @@ class Writer:
             self.commit(commits)
         except Exception as error:  # noqa: BLE001 - it goes to the futures
             for each in reversed(made):
-                each.applied.undo()
+                with suppress(OSError, Refusal):  # the store may have been moved away
+                    each.applied.undo()
             self.tree.forget()  # its files now include changes that were undone
-            for each in made:
-                each.request.future.set_exception(error)
+            self._fail([each.request.future for each in made], error)
             return False
         for each in made:
-            each.applied.finish()
+            with suppress(OSError, Refusal):  # the change is in the history by now
+                each.applied.finish()
         return True
 
     def _prepared(self, plan: Plan) -> tuple[Change, list[Commit]]:
@@ -292,9 +303,9 @@ class Writer:
             parent = self.repository.commit_of(branch)
             changed = self.tree.changed_by(commits)
             try:
-                with self.index.locked():
-                    made = write(self.repository, branch, parent, self.tree, commits)
-                    self.index.follow(parent, made, changed)
+                with self.index.moving(parent, changed) as moving:
+                    made = write(self.repository, branch, parent, self.tree, commits, moving.begin)
+                    moving.arrive(made)
                 break
             except Refusal:
                 if not left or self.repository.commit_of(branch) == parent:
@@ -311,9 +322,10 @@ class Writer:
             Refusal: If git cannot move it.
         """
         changed = changes_between(self.repository, old, new) if old else {}
-        with self.index.locked():
-            self.repository.done("update-ref", branch, new, old or "0" * 40)
-            self.index.follow(old, new, changed)
+        with self.index.moving(old, changed) as moving:
+            moving.begin()
+            move(self.repository, branch, old, new)
+            moving.arrive(new)
         self._follow(new)
 
     def _follow(self, commit: str) -> None:
