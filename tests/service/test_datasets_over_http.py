@@ -1,9 +1,12 @@
 """The three endpoints of the original's console, over real HTTP."""
 
+import shutil
+
 import pytest
 from fakes import FakeEmbedder
 from over_http import client_of, detail
 from shelves import DIMENSION, MODEL, datasets_of, index_of, put, write
+from waiting import eventually
 
 from vector_index_mcp.datasets import listing
 from vector_index_mcp.serving.sets import DATASETS
@@ -137,6 +140,28 @@ async def test_a_dataset_that_is_there_is_not_made_again(client, root, source):
     assert (response.status_code, response.json()) == (
         400, {"error": "Dataset 'sample' already exists"},
     )  # fmt: skip
+
+
+async def test_of_two_datasets_with_one_id_none_is_deleted(client, root):
+    await put(root)
+    [before] = await listed(client)
+    shutil.copytree(root / "sample", root / "a-backup")
+    response = await client.delete(f"{PATH}/sample")
+    assert response.status_code == 400
+    folders = f"{root / 'a-backup'} and {root / 'sample'}"
+    assert f"several folders have a dataset 'sample': {folders}; " in response.json()["error"]
+    assert (root / "a-backup/manifest.json").exists()
+
+    async def both():
+        found = await listed(client)
+        return found if len(found) == 2 else None
+
+    [served, rival] = sorted(await eventually(both), key=lambda each: each["status"], reverse=True)
+    assert served == before
+    assert rival["status"] == "error"
+    shutil.rmtree(root / "a-backup")
+    assert (await client.delete(f"{PATH}/sample")).status_code == 204
+    assert not (root / "sample").exists()
 
 
 @pytest.mark.parametrize("id_", ["ghost", "..%2F..%2Fetc", "%00", "a" * 3_000])

@@ -8,13 +8,13 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vector_index_mcp.datasets import finding, manifest, table
 from vector_index_mcp.datasets.manifest import FACTS, Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.errors import UnknownError
+from vector_index_mcp.errors import SettingsError, UnknownError
 
 _OF_A_TABLE = re.compile(r"(?:chunks|files)(?:_[0-9]+)?\.lance|manifest\.lance")
 _TABLE = re.compile(r"index(?:-[0-9]+)?|\.index-[0-9]+\.[0-9]+\.part")
@@ -23,10 +23,14 @@ _BESIDE_A_TABLE = frozenset({FACTS, ".gitignore"})
 
 def manifests(root: Path) -> Mapping[str, Path]:
     """Return the manifests below the folder of all datasets, by id; the first of equal ids."""
-    found: dict[str, Path] = {}
+    return {id_: paths[0] for id_, paths in _by_id(root).items()}
+
+
+def _by_id(root: Path) -> Mapping[str, Sequence[Path]]:
+    found: dict[str, list[Path]] = {}
     for path in finding.find(root).paths:
         with contextlib.suppress(BadDatasetError):
-            found.setdefault(manifest.said_in(path)["id"], path)
+            found.setdefault(manifest.said_in(path)["id"], []).append(path)
     return found
 
 
@@ -34,12 +38,20 @@ def manifest_of(root: Path, id_: str) -> Path:
     """Return the manifest of the dataset with this id.
 
     Raises:
+        SettingsError: If several folders have a dataset with it: one is served, perhaps another one
+            than is meant.
         UnknownError: If there is no such dataset.
     """
-    found = manifests(root)
+    found = _by_id(root)
     if id_ not in found:
         raise UnknownError(f"Dataset '{id_}' does not exist")
-    return found[id_]
+    if len(found[id_]) > 1:
+        folders = " and ".join(str(path.parent) for path in found[id_])
+        raise SettingsError(
+            f"several folders have a dataset '{id_}': {folders}; change the id in the manifest of "
+            "one, or remove its folder"
+        )
+    return found[id_][0]
 
 
 def delete(path: Path, root: Path, project: Path) -> Path | None:

@@ -162,6 +162,7 @@ class Registry:
 
         Raises:
             OSError: If the dataset cannot be deleted.
+            SettingsError: If several folders have a dataset with this id.
             UnknownError: If there is no such dataset.
         """
         path = keeping.manifest_of(self.root, id_)

@@ -102,18 +102,15 @@ def manifest_of(line: argparse.Namespace) -> Path:
     """Return the path of the manifest of the dataset that a command is about.
 
     Raises:
+        SettingsError: If several folders have a dataset with its id.
         UnknownError: If there is no such dataset; lists those that exist.
     """
     root = resolved(line.output)
-    found = keeping.manifests(root)
-    if line.dataset_id not in found:
-        known = (
-            f"that folder has {', '.join(sorted(found))}"
-            if found
-            else "that folder has no datasets"
-        )
-        raise UnknownError(f"Dataset '{line.dataset_id}' does not exist in {root}; {known}")
-    return found[line.dataset_id]
+    try:
+        return keeping.manifest_of(root, line.dataset_id)
+    except UnknownError as error:
+        known = ", ".join(sorted(keeping.manifests(root))) or "no datasets"
+        raise UnknownError(f"{error} in {root}; that folder has {known}") from error
 
 
 def _info(line: argparse.Namespace, _: "Settings") -> int:
