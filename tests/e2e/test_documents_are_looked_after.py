@@ -103,7 +103,9 @@ def test_a_disk_that_fills_up_ends_a_command_with_an_error(qmd, small_disk):
 def test_an_update_tells_of_a_folder_that_is_gone(qmd):
     qmd.succeeds("update")
     (qmd.place.project / "notes").rename(qmd.place.folder / "elsewhere")
-    shown = qmd.succeeds("update")
+    done = qmd("update")
+    shown = done.stdout
+    assert (done.returncode, done.stderr) == (1, "")
     assert f"{qmd.place.project / 'notes'} cannot be read" in shown.partition("Problem: ")[2]
     assert "Not all collections could be updated." in shown
 

@@ -285,6 +285,15 @@ async def test_index_and_update_wait_until_it_is_done(client, tmp_path):
     assert (await client.post("/index")).status_code == 200
 
 
+async def test_index_and_update_name_a_folder_that_is_gone(client, tmp_path):
+    (tmp_path / "notes").rename(tmp_path / "away")
+    for path in ("/index", "/update"):
+        content = (await post(client, path))["content"]
+        assert content.split("\n\n")[1].startswith(
+            f"The folder 'notes' at {tmp_path}/notes is gone"
+        )
+
+
 # -- contexts --------------------------------------------------------------------------------
 
 

@@ -242,7 +242,7 @@ async def index(documents: _Get) -> models.Indexed:
     _check_queue(documents)
     updates = await documents.update(name="index")
     total = sum(each.new + each.updated + each.unchanged for each in updates)
-    content = text.of_indexed(len(updates), total)
+    content = await _with_problems(documents, text.of_indexed(len(updates), total))
     return models.Indexed(collections=len(updates), total_documents=total, content=content)
 
 
@@ -251,7 +251,16 @@ async def update(documents: _Get, asked: models.UpdateRequest | None = None) -> 
     """Bring all collections up to date; with `pull`, run `git pull` first."""
     _check_queue(documents)
     updates = await documents.update(pull=asked is not None and asked.pull)
-    return models.Updated(collections=len(updates), content=text.of_updated(len(updates)))
+    content = await _with_problems(documents, text.of_updated(len(updates)))
+    return models.Updated(collections=len(updates), content=content)
+
+
+async def _with_problems(documents: "Documents", content: str) -> str:
+    """Return a message, and what could not be read; the contract has no field for it."""
+    from vector_index_mcp.documents.reach import out_of_reach
+
+    problems = await out_of_reach(documents)
+    return f"{content}\n\n{problems}." if problems else content
 
 
 def _check_queue(documents: "Documents") -> None:

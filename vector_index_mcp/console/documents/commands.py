@@ -297,8 +297,9 @@ def _about(target: Mapping[str, Any]) -> str:
 
 
 def _update(line: Line, desk: Desk) -> int:
-    _say(reports.of_update(desk.ask("update", pull="pull" in line.flags), desk.colours))
-    return 0
+    done = desk.ask("update", pull="pull" in line.flags)
+    _say(reports.of_update(done, desk.colours))
+    return 1 if any(each["problem"] for each in done["collections"]) else 0
 
 
 def _embed(line: Line, desk: Desk) -> int:
