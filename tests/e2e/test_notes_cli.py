@@ -449,6 +449,20 @@ def test_a_project_whose_folder_was_renamed_is_not_listed_under_its_old_name(fil
     assert filled("list", "store").stderr == ""
 
 
+def test_notes_that_are_gone_are_missed_by_every_command(filled):
+    with client(filled) as call:
+        assert call("get_storage_status")["success"]
+        filled.says("stop")
+    filled.home.rename(filled.home.with_name("away"))
+    said = f"there were notes in {filled.home}, and they are gone"
+    for command, status in ((["list"], 1), (["log"], 1), (["status"], 0), (["doctor"], 1)):
+        done = filled(*command)
+        assert done.returncode == status, command
+        assert said in done.stderr, command
+        assert "Nobody has written" not in done.stdout or command == ["status"]
+    assert not filled.home.exists()
+
+
 def test_another_store_is_named_on_the_command_line(filled):
     elsewhere = str(filled.place.folder / "elsewhere")
     assert "Nobody has written" in filled.says("list", "--home", elsewhere)

@@ -186,7 +186,7 @@ def load_notes(home: Path, settings: Settings) -> "Notes":
     from vector_index_mcp.notes.remedies import REMEDIES
     from vector_index_mcp.notes.service import Notes
 
-    folder = _folder_of_notes(home)
+    folder = folder_of_notes(home)
 
     async def load_index() -> "LiveIndex":
         return await anyio.to_thread.run_sync(_index_of_notes, home, folder, settings)
@@ -196,10 +196,11 @@ def load_notes(home: Path, settings: Settings) -> "Notes":
 
 def index_of_notes(home: Path, settings: Settings) -> "LiveIndex":
     """The index of the notes in `home`, not yet running."""
-    return _index_of_notes(home, _folder_of_notes(home), settings)
+    return _index_of_notes(home, folder_of_notes(home), settings)
 
 
-def _folder_of_notes(home: Path) -> Path:
+def folder_of_notes(home: Path) -> Path:
+    """Return the folder for what a service knows about the notes in `home`."""
     name = _name_of(os.fsencode(home))
     return state_folder() / NOTES_STATE / name
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import time
+from types import SimpleNamespace
 
 import pytest
 from kept import kept_by_hand, kept_in
@@ -462,12 +463,13 @@ def test_packs_that_git_replaces_meanwhile_are_no_damage(kept, monkeypatch, time
         assert "another git command is packing it" in found.words
 
 
-def test_a_repository_that_is_somewhere_else_is_found(kept):
+def test_a_repository_that_is_somewhere_else_is_found_and_not_to_be_moved_away(kept):
     removed(kept.home / ".git")
     kept.put(".git", "gitdir: /elsewhere\n")
-    assert ("history", FAILURE, ".git is no folder: the notes have no repository of their own") in (
-        problems(kept)
-    )
+    [found] = [f for f in examining.examine(kept.store) if f.name == "history"]
+    assert found.verdict == FAILURE
+    assert "but share that of another folder" in found.words
+    assert found.remedy.startswith("name another folder, or make a clone")
 
 
 def test_a_home_that_is_no_folder_is_found(tmp_path):
@@ -627,3 +629,27 @@ def test_files_and_the_index_of_git_are_repaired_together(kept):
     assert found.has_index
     repairing.repair(found, kept.writer, kept.store)
     assert problems(kept) == []
+
+
+# -- the place -----------------------------------------------------------------------------------
+
+
+def test_notes_that_are_gone_are_a_failure_and_the_only_finding(tmp_path):
+    with kept_in(tmp_path) as kept:
+        found = list(examining.examine(kept.store, loss="there were notes, and they are gone"))
+    assert [(f.name, f.verdict) for f in found] == [("git", OK), ("notes", FAILURE)]
+    assert "are gone" in found[-1].words
+
+
+def test_too_little_space_is_found(kept, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
+    name, verdict, words = only_problem(kept)
+    assert (name, verdict) == ("notes", FAILURE)
+    assert "1.0 MB of free space" in words
+
+
+def test_a_read_only_file_system_is_found_once(kept, monkeypatch):
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+    name, verdict, words = only_problem(kept)
+    assert (name, verdict) == ("notes", FAILURE)
+    assert "is read-only" in words

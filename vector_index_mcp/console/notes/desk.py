@@ -37,6 +37,20 @@ class Desk:
         """Where to reach the service."""
         return endpoint_of(NOTES, self.home)
 
+    def loss(self) -> str:
+        """Say that a service has kept notes here which are gone; empty if they are there."""
+        from vector_index_mcp.notes import overview
+        from vector_index_mcp.notes.store.disk import Disk
+        from vector_index_mcp.notes.store.presence import had_store
+        from vector_index_mcp.serving.loading import folder_of_notes
+
+        if overview.has_notes(Disk(self.home)) or not had_store(folder_of_notes(self.home)):
+            return ""
+        return (
+            f"there were notes in {self.home}, and they are gone: the folder was moved or deleted, "
+            "or its disk is not mounted"
+        )
+
     @contextmanager
     def reading(self) -> "Iterator[Store]":
         """Open the store for reading; this creates nothing in it."""

@@ -42,7 +42,8 @@ def tells_absence(desk: Desk, store: Store) -> bool:
     """Whether there are no notes; if so, print that."""
     if overview.has_notes(store.disk):
         return False
-    write(f"{overview.NOTHING} ({visible(str(desk.home))})")
+    if not desk.loss():  # otherwise, a warning says so
+        write(f"{overview.NOTHING} ({visible(str(desk.home))})")
     return True
 
 
@@ -51,7 +52,7 @@ def tells_absence(desk: Desk, store: Store) -> bool:
 
 def _list(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     if not line.words and tells_absence(desk, store):
-        return 0
+        return 1 if desk.loss() else 0
     projects = Projects(store.disk)
     if projects.problem:
         warn(f"{projects.problem}, or run `vector-index-mcp notes doctor --repair`")
@@ -125,7 +126,7 @@ def _text_of(disk: Disk, project: Project, piece: Piece, when: str) -> str:
 
 def _log(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     if not line.words and tells_absence(desk, store):
-        return 0
+        return 1 if desk.loss() else 0
     head = history.head_of(store)
     project = line.words[0] if line.words else ""
     if project:

@@ -5,6 +5,7 @@ If a check itself fails, that is one more finding, and the other checks still ru
 
 import re
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -32,6 +33,7 @@ _OLDEST_GIT = (2, 36)
 _VERSION = re.compile(r"git version (\d{1,4})\.(\d{1,4})")
 _RULE, _ENDS = "---", frozenset({"---", "..."})
 _LONGEST_FRONT_LINES = 1_000
+_LEAST_FREE_BYTES = 5_000_000  # for the objects and the packs of some changes
 _NO_ADVICE = "nothing was changed"
 _PUT_BACK = "move it away, and bring back what belongs there from a backup or a clone"
 _BY_HAND = f"correct it, or let {REPAIR} bring back its last good version, if there is one"
@@ -41,8 +43,13 @@ _Check = Callable[[Store], tuple[str, Sequence[Problem]]]
 """Returns the words for the case that all is well, and the problems found."""
 
 
-def examine(store: Store) -> Iterator[Finding]:
-    """Run the checks, and yield each finding at once."""
+def examine(store: Store, *, loss: str = "") -> Iterator[Finding]:
+    """Run the checks, and yield each finding at once.
+
+    Args:
+        store: The store.
+        loss: A sentence if there were notes here that are gone; otherwise empty.
+    """
     for name, check in _CHECKS:
         try:
             words, problems = check(store)
@@ -51,6 +58,8 @@ def examine(store: Store) -> Iterator[Finding]:
         except (OSError, ValueError, RecursionError) as error:  # a foreign store may hold anything
             words = f"the check itself failed: {type(error).__name__}: {error}"
             problems = [(Verdict.FAILURE, words, "please report this, it is a bug")]
+        if check is _notes and loss and not problems:
+            problems = [failed(loss, "bring the folder back, or mount its disk")]
         if not problems:
             yield Finding(name, Verdict.OK, words)
         for verdict, words, remedy in problems[:MOST_SHOWN]:
@@ -58,7 +67,7 @@ def examine(store: Store) -> Iterator[Finding]:
         if len(problems) > MOST_SHOWN:
             words = f"… {len(problems)} in all"
             yield Finding(name, Verdict.WARNING, words, "begin with these")
-        if check is _notes and words == overview.NOTHING:
+        if check is _notes and (loss or words == overview.NOTHING):
             return
 
 
@@ -89,7 +98,14 @@ def _notes(store: Store) -> tuple[str, list[Problem]]:
         return "", [failed(f"{root} is no folder", "name a folder with --home")]
     if not overview.has_notes(store.disk):
         return overview.NOTHING, []
+    if rights.is_read_only(root):
+        words = f"the file system of {root} is read-only: nothing can be written down"
+        return "", [failed(words, "mount it so that it can be written")]
     forbidden = [f"you may not read or write {path}" for path in rights.lacking(root)]
+    free = shutil.disk_usage(root).free
+    if free < _LEAST_FREE_BYTES:
+        words = f"{root} has {free / 1e6:.1f} MB of free space: a change may not fit"
+        return "", [failed(words, "free some space")]
     count = len(list(Projects(store.disk).all()))
     words = f"{counted(count, 'project')} in {root}"
     return words, [failed(each, rights.remedy(root)) for each in forbidden]

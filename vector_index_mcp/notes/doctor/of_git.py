@@ -23,6 +23,9 @@ def repository(store: Store) -> tuple[str, list[Problem]]:
     """Have git examine every object."""
     if store.disk.status(GIT) is not None and not store.disk.is_folder(GIT):
         words = f"{GIT} is no folder: the notes have no repository of their own"
+        if store.disk.is_file(GIT):  # of a linked work tree, a submodule or a separate repository
+            remedy = "name another folder, or make a clone with `git clone` and name that"
+            return "", [failed(f"{words}, but share that of another folder", remedy)]
         return "", [failed(words, "move it away, and the next change begins a history")]
     if not store.repository.exists:
         remedy = "nothing: the first change creates the repository"
@@ -119,7 +122,9 @@ def staging(store: Store) -> tuple[str, list[Problem]]:
     if words := damage(store):
         return "", [failed(f"{words}: no git command works there", f"{REPAIR} makes it anew")]
     if words := behind(store):
-        return "", [warned(words, f"{REPAIR} brings it up to date, and so does a running service")]
+        return "", [
+            warned(words, f"{REPAIR} brings it up to date, if no git command holds .git/index.lock")
+        ]
     return "git's index is up to date", []
 
 

@@ -23,6 +23,13 @@ def lacking(root: Path) -> Iterator[str]:
             yield os.path.relpath(path, root)
 
 
+def is_read_only(root: Path) -> bool:
+    """Return whether nobody can write to the file system of `root`; never on Windows."""
+    if not hasattr(os, "statvfs"):
+        return False
+    return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
+
+
 def remedy(root: Path) -> str:
     """Return what gives this user the right to all files of a store."""
     if os.name != "posix":

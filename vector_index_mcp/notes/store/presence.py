@@ -5,15 +5,21 @@ An empty store in its place would take changes that nobody finds once the right 
 
 import os
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk, reported
-from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.repository import OWN, Repository
 
 _DEVICE = "device"
 """The file in our own GIT_DIR that has the number of the device that the store was on."""
 _MOST_DIGITS = 30
+
+
+def had_store(ours: Path) -> bool:
+    """Return whether a service has opened a store, by the folder that it has for it elsewhere."""
+    return (ours / OWN / _DEVICE).is_file()
 
 
 class Presence:

@@ -23,6 +23,8 @@ from vector_index_mcp.notes.store.settings import Settings
 from vector_index_mcp.processes import git
 
 MAIN = "refs/heads/main"
+OWN = "git"
+"""The name of our own GIT_DIR in the folder for our data about a store."""
 _SHARED = ("refs", "packed-refs", "shallow")
 _SETTINGS = (
     "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tfsync = all\n"
@@ -59,7 +61,7 @@ class Repository:
             ours: A folder outside the store for our own GIT_DIR; created when needed.
         """
         self._disk = disk
-        self._ours = ours / "git"
+        self._ours = ours / OWN
         self._objects = disk.root / GIT / "objects"
         self.settings = Settings(disk, self._listed)
         self._checked: str | None = None
