@@ -234,7 +234,8 @@ class Notes:
         self._under_way += 1
         try:
             answer: Answer = await awaited(self.writer.ask(lambda: write(self.store, given)))
-            return answer
+            lags = await anyio.to_thread.run_sync(lambda: self.writer.index.is_kept_back)
+            return {**answer, "note": store_calls.LAGGING} if lags else answer
         finally:
             self._under_way -= 1
 

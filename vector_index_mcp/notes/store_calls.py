@@ -20,6 +20,11 @@ from vector_index_mcp.notes.texts.slugs import slug
 
 NAME = "Knowledge MCP Server"
 _NO_REMOTE = "No remote configured"
+LAGGING = (
+    "a git command holds .git/index.lock, so git's index lacks this change: a `git commit` would "
+    "undo it; let that command end, or remove the lock if none is running and wait a second"
+)
+"""The note of an answered change that the index does not have yet."""
 CLEAN = "Working tree clean"
 """The status details of a store without problems and uncommitted changes."""
 

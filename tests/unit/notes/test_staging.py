@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from stores import git, notes_of, writer_of, wrote
+from stores import done, git, notes_of, serving, writer_of, wrote
 from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.files import beneath
@@ -134,3 +134,17 @@ async def test_a_service_that_starts_removes_the_lock_that_a_killed_one_has_left
     assert (store / ".git/index.lock").exists()
     async with notes_of(tmp_path).running():
         await eventually(lambda: not (store / ".git/index.lock").exists())
+
+
+async def test_a_change_that_the_index_lacks_is_answered_with_a_note(tmp_path, writer, store):
+    writer.stop()
+    lock = store / ".git/index.lock"
+    async with serving(notes_of(tmp_path)) as client:
+        text = {"project_id": "p", "content": "x"}
+        assert "note" not in await done(client, "update_project_main", **text)
+        lock.touch()
+        noted = await done(client, "update_project_main", **text | {"content": "y"})
+        assert "a `git commit` would undo it" in noted["note"]
+        lock.unlink()
+        await eventually(lambda: status(store) == [])
+        assert "note" not in await done(client, "update_project_main", **text)

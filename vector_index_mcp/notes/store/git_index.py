@@ -91,6 +91,15 @@ class GitIndex:
         commit = self._repository.commit_of(self._repository.branch())
         return self._noted(_NOTED) == commit and self._disk.status(_INDEX) is not None
 
+    @property
+    def is_kept_back(self) -> bool:
+        """Whether the index lags behind since somebody else holds its lock; any thread may ask.
+
+        Raises:
+            Refusal: If the branch cannot be read.
+        """
+        return self._lock.is_of_somebody_else and not self.is_up_to_date
+
     def refresh(self, seconds: float = 0.0) -> None:
         """Bring the index up to date.
 

@@ -98,6 +98,11 @@ class IndexLock:
         status = self._disk.status(f"{GIT}/{_LOCK}")
         return 0.0 if status is None else time.time() - status.st_mtime
 
+    @property
+    def is_of_somebody_else(self) -> bool:
+        """Whether a process that is none of ours holds the lock."""
+        return self._disk.status(f"{GIT}/{_LOCK}") is not None and not self.has_left_one()
+
     def has_left_one(self) -> bool:
         """Whether a process of ours has made the index's lock: this one, or one that was killed."""
         ours, lock = self._disk.status(f"{WORK}/{_OURS}"), self._disk.status(f"{GIT}/{_LOCK}")
