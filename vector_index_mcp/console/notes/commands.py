@@ -30,7 +30,7 @@ def run(line: argparse.Namespace, desk: Desk) -> int:
         return ui.run(desk.endpoint, desk.host_arguments, opens_browser=not line.no_open)
     from vector_index_mcp.console.notes import changing, looking
 
-    if loss := desk.loss():
+    if line.command != "doctor" and (loss := desk.loss()):  # the doctor has a finding of its own
         looking.warn(loss)
     with desk.reading() as store:
         if line.command in looking.COMMANDS:
