@@ -653,3 +653,15 @@ def test_a_read_only_file_system_is_found_once(kept, monkeypatch):
     name, verdict, words = only_problem(kept)
     assert (name, verdict) == ("notes", FAILURE)
     assert "is read-only" in words
+
+
+def test_a_mark_that_goes_during_the_look_is_not_forbidden(kept, monkeypatch):
+    mark, access = kept.home / ".git/gc.pid", os.access
+    mark.touch()
+
+    def gone_meanwhile(path, how):
+        mark.unlink(missing_ok=True)
+        return access(path, how)
+
+    monkeypatch.setattr(os, "access", gone_meanwhile)
+    assert problems(kept) == []

@@ -19,7 +19,9 @@ def lacking(root: Path) -> Iterator[str]:
         how = os.R_OK | os.W_OK | os.X_OK if os.path.isdir(path) else os.R_OK
         if _LOGS in path:
             how |= os.W_OK
-        if not Path(path).is_symlink() and not os.access(path, how):
+        if Path(path).is_symlink() or os.access(path, how):
+            continue
+        if os.path.lexists(path):  # a mark of a service that writes may have gone meanwhile
             yield os.path.relpath(path, root)
 
 
