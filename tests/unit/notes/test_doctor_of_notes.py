@@ -11,7 +11,7 @@ from kept import kept_by_hand, kept_in
 from stores import committed, git, log, state_of
 from waiting import PATIENCE_SECONDS
 
-from vector_index_mcp.notes.doctor import examining, repairing
+from vector_index_mcp.notes.doctor import examining, repairing, rights
 from vector_index_mcp.notes.doctor.findings import Verdict
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.merging.chapters import MARK
@@ -656,7 +656,7 @@ def test_a_read_only_file_system_is_found_once(kept, monkeypatch):
 
 
 def test_a_mark_that_goes_during_the_look_is_not_forbidden(kept, monkeypatch):
-    mark, access = kept.home / ".git/gc.pid", os.access
+    mark, access = kept.home / ".git/mark", os.access
     mark.touch()
 
     def gone_meanwhile(path, how):
@@ -665,4 +665,5 @@ def test_a_mark_that_goes_during_the_look_is_not_forbidden(kept, monkeypatch):
         return access(path, how)
 
     monkeypatch.setattr(os, "access", gone_meanwhile)
-    assert problems(kept) == []
+    assert list(rights.lacking(kept.home)) == []
+    assert not mark.exists()
