@@ -66,7 +66,7 @@ class NoIndex:
     def arrive(self, _):
         pass
 
-    def refresh(self):
+    def catch_up(self):
         pass
 
 

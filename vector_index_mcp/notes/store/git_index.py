@@ -55,15 +55,15 @@ class GitIndex:
     # -- with the branch -------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def locked(self, seconds: float | None = None) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Keep people's git from the index while files and the branch change.
 
-        If somebody else holds its lock for longer than `seconds`, by default a second, the context
-        goes on without the lock, and `refresh` is needed. A context in another one does nothing.
+        If somebody else holds its lock for longer than a second, the context goes on without the
+        lock, and `refresh` is needed. A context in another one does nothing.
         """
         with contextlib.ExitStack() as held:
             with _logged():
-                held.enter_context(self._lock.holding(seconds))
+                held.enter_context(self._lock.holding())
             yield
 
     @contextlib.contextmanager
@@ -100,21 +100,23 @@ class GitIndex:
         """
         return self._lock.is_of_somebody_else and not self.is_up_to_date
 
-    def refresh(self, seconds: float = 0.0) -> None:
+    def catch_up(self) -> None:
+        """Bring the index up to date if that is possible now; this raises nothing."""
+        with _logged():
+            self.refresh()
+
+    def refresh(self) -> None:
         """Bring the index up to date.
 
-        Args:
-            seconds: How long to wait for somebody else who holds the lock.
-
         Raises:
-            IndexIsLocked: If somebody holds it for longer.
+            IndexIsLocked: If somebody else holds the lock now.
             Refusal: If it is not possible for another reason.
             OSError: If a file cannot be written.
         """
         # If we have never opened it, it may not be a store.
         if not self._disk.is_folder(WORK) or (self.is_up_to_date and not self._lock.has_left_one()):
             return
-        with self._lock.holding(seconds) as held:
+        with self._lock.holding(0.0) as held:
             self._refresh(held)
 
     def _refresh(self, held: Held) -> None:

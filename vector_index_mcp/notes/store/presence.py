@@ -94,11 +94,6 @@ class Presence:
             and os.path.samestat(os.fstat(self._git), status)
         )
 
-    @property
-    def was_opened(self) -> bool:
-        """Whether the store was opened since the start."""
-        return self._git is not None
-
     def note(self) -> None:
         """Note that the store is open.
 

@@ -221,10 +221,10 @@ class Writer:
                 continue
             commits += new
             self.tree.note(self.tree.commit, new)
-        return made if made and self._is_kept(made, commits) else []
+        return made if made and self._keep(made, commits) else []
 
-    def _is_kept(self, made: list[_Made], commits: list[Commit]) -> bool:
-        """Commit changes that are on the disk; undo them if that fails."""
+    def _keep(self, made: list[_Made], commits: list[Commit]) -> bool:
+        """Commit changes that are on the disk, or undo them; return whether they are committed."""
         try:
             self.commit(commits)
         except Exception as error:  # noqa: BLE001 - it goes to the futures
@@ -342,11 +342,8 @@ class Writer:
         self._report_move()
 
     def _report_move(self) -> None:
-        """Bring the index up to date, unless it is, and report that the branch has moved."""
-        try:
-            self.index.refresh()
-        except Exception as error:  # noqa: BLE001 - who is told about the move tries again
-            _log.info("%s", as_refusal(error, "updating the git index of the notes"))
+        """Report that the branch has moved; if the index lags behind, who hears it tries again."""
+        self.index.catch_up()
         self.on_commit()
 
 
