@@ -34,8 +34,8 @@ pytestmark = [
 ]
 
 MODEL = "all-MiniLM-L6-v2"
-# Stands in for the embedding worker: notes the first text of each request in the order in which it
-# comes to them, and stops at one that names a pipe until somebody opens that.
+# Stands in for the embedding worker: notes the first text of each request, once it arrives and once
+# its turn comes, and stops at one that names a pipe until somebody opens that.
 FAKE = """
 import sys
 if "vector_index_mcp.engine.worker" in sys.orig_argv:
@@ -43,10 +43,14 @@ if "vector_index_mcp.engine.worker" in sys.orig_argv:
     def send(header, payload=b""):
         sys.stdout.buffer.write(json.dumps(header).encode() + bytes([10]) + payload)
         sys.stdout.buffer.flush()
+    def note(where, request):
+        with open(where, "a") as journal:
+            journal.write(os.path.basename(request["texts"][0]) + chr(10))
     requests, arrivals = queue.PriorityQueue(), itertools.count()
     def read():
         for line in sys.stdin.buffer:
             request = json.loads(line)
+            note(ARRIVALS, request)
             requests.put((not request["urgent"], next(arrivals), request))
         os._exit(0)
     threading.Thread(target=read, daemon=True).start()
@@ -55,8 +59,7 @@ if "vector_index_mcp.engine.worker" in sys.orig_argv:
     while True:
         request = requests.get()[2]
         first = request["texts"][0]
-        with open(JOURNAL, "a") as journal:
-            journal.write(os.path.basename(first) + chr(10))
+        note(JOURNAL, request)
         if first.startswith("/"):
             open(first).read()
         rows = len(request["texts"])
@@ -94,6 +97,7 @@ class Folder:
         self.folder = Path(folder).resolve()
         self.runtime = self.folder / "run"
         self.journal = self.folder / "journal"
+        self.arrivals = self.folder / "arrivals"
 
     def gate(self) -> Path:
         """A pipe at which the stand-in stops."""
@@ -102,7 +106,12 @@ class Folder:
         return path
 
     def asked(self) -> list[str]:
+        """The texts that the stand-in has come to."""
         return self.journal.read_text("utf-8").split() if self.journal.exists() else []
+
+    def arrived(self) -> list[str]:
+        """The texts that have arrived at the stand-in."""
+        return self.arrivals.read_text("utf-8").split() if self.arrivals.exists() else []
 
     def processes(self) -> list[psutil.Process]:
         return processes_below(self.runtime)
@@ -177,6 +186,7 @@ def fake(real, monkeypatch):
     hook = real.folder / "hook"
     hook.mkdir()
     code = FAKE.replace("JOURNAL", repr(str(real.journal)))
+    code = code.replace("ARRIVALS", repr(str(real.arrivals)))
     (hook / "sitecustomize.py").write_text(code, "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(hook), prepend=os.pathsep)
     return real
@@ -308,6 +318,7 @@ async def test_a_query_overtakes_the_batches_of_others(fake):
             await ask(tasks, one, "batch1", "batch2", "batch3")
             await fake.holds(2, 2)
             await ask(tasks, other, "query", are_queries=True)
+            await eventually(lambda: "query" in fake.arrived())  # and not only on its way
             await fake.holds(3, 2)
     assert fake.asked() == ["hello", "gate", "query", "batch1", "batch2", "batch3"]
 
