@@ -1,11 +1,15 @@
 """Counts what an update has changed in each collection, and runs `git pull` before it."""
 
+import contextlib
+import os
+import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import anyio.abc
 import anyio.to_thread
 
 from vector_index_mcp.documents.catalog import entry_at, keys_of
@@ -18,6 +22,7 @@ _PULL = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", 
 _ONLY_FORWARD = ("pull", "--ff-only", "--no-rebase", "--no-autostash")
 _PULL_SECONDS = 300.0
 _LONGEST_ANSWER_CHARS = 2_000
+_LONGEST_ANSWER_BYTES = 4 * _LONGEST_ANSWER_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +73,46 @@ async def pull(folder: Path) -> str:
         return ""
     try:
         with anyio.fail_after(_PULL_SECONDS):
-            done = await anyio.run_process(
-                [*_PULL, str(folder), *_ONLY_FORWARD],
-                check=False,
-                stdin=subprocess.DEVNULL,
-                env=git.environment(),
-                start_new_session=True,  # without a terminal, git cannot ask for a password
-            )
+            output = await _output_of([*_PULL, str(folder), *_ONLY_FORWARD])
     except FileNotFoundError:
         return "git is not installed; install it, or update without --pull"
     except TimeoutError:
         return f"git pull was stopped after {_PULL_SECONDS:.0f} s"
     except OSError as error:
         return f"git pull failed ({error})"
-    output = (done.stdout + done.stderr).decode("utf-8", "replace")
-    return output.strip()[:_LONGEST_ANSWER_CHARS]
+    return output.decode("utf-8", "replace").strip()[:_LONGEST_ANSWER_CHARS]
+
+
+async def _output_of(command: Sequence[str]) -> bytes:
+    """Run git and return the start of its output; if cancelled, end all that it has started.
+
+    Raises:
+        OSError: If the system starts no process.
+    """
+    # As in `children.started`: nobody would wait for a process whose start is cancelled.
+    with anyio.CancelScope(shield=True):
+        process = await anyio.open_process(
+            command,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            env=git.environment(),
+            start_new_session=True,  # without a terminal, git cannot ask for a password
+        )
+    async with process:
+        assert process.stdout is not None
+        try:
+            said = b""
+            async for piece in process.stdout:  # a remote may send any amount
+                said = (said + piece)[:_LONGEST_ANSWER_BYTES]
+            await process.wait()
+        except BaseException:
+            _end_group_of(process)
+            raise
+    return said
+
+
+def _end_group_of(process: anyio.abc.Process) -> None:
+    if os.name != "posix":
+        return  # closing it ends it, alone
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import psutil
 import pytest
+from processes import is_gone
 from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.documents import updating
@@ -152,27 +153,37 @@ async def test_an_answer_that_is_no_text_and_too_long_is_cut(repositories, monke
 
 async def test_git_that_does_not_end_is_ended(repositories, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", "exec sleep 60"))
-    # As soon as git runs; asyncio loses track of a process that is ended while it is being made.
-    monkeypatch.setattr(updating, "_PULL_SECONDS", 2.0)
+    monkeypatch.setattr(updating, "_PULL_SECONDS", 0.1)
     with anyio.fail_after(PATIENCE_SECONDS):
         assert "was stopped after" in await pull(repositories[1])
 
 
-async def test_a_pull_can_be_cancelled(repositories, monkeypatch, tmp_path):
-    number = tmp_path / "number"
-    monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", f"echo $$ > {number}; exec sleep 60"))
+async def test_a_cancelled_pull_leaves_no_process(repositories, monkeypatch, tmp_path):
+    numbers = tmp_path / "numbers"
+    does = f"sleep 60 & echo $$ $! > {numbers}.new; mv {numbers}.new {numbers}; exec sleep 60"
+    monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", does))
     with anyio.fail_after(PATIENCE_SECONDS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pull, repositories[1])
-            while not (number.exists() and number.read_text().strip()):  # noqa: ASYNC110
-                await anyio.sleep(0.01)
+            await eventually(numbers.exists)
+            git, started_by_git = (psutil.Process(int(n)) for n in numbers.read_text().split())
             tasks.cancel_scope.cancel()
+    assert not git.is_running()
+    await eventually(lambda: is_gone(started_by_git))
 
-    async def has_ended():
-        # A cancelled start does not wait for the process that it has killed.
-        return not psutil.pid_exists(int(number.read_text()))
 
-    await eventually(has_ended)
+async def test_a_pull_cancelled_at_its_start_leaves_no_process(repositories, monkeypatch):
+    made, open_process = [], anyio.open_process
+
+    async def cancelled(*arguments, **options):
+        tasks.cancel_scope.cancel()
+        made.append(await open_process(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(anyio, "open_process", cancelled)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pull, repositories[1])
+    assert made[0].returncode is not None
 
 
 async def test_git_has_no_terminal_to_ask_at(repositories, monkeypatch, tmp_path):
