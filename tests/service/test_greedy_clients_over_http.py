@@ -2,7 +2,7 @@
 
 import json
 import socket
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import anyio
 import psutil
@@ -76,6 +76,31 @@ async def test_silent_connections_keep_nobody_out(tmp_path, monkeypatch):
             assert (await client.get("/mcp", headers=session)).status_code == 409  # it listens
             with anyio.fail_after(PATIENCE_SECONDS), pytest.raises(anyio.EndOfStream):
                 await silent[0].receive()
+
+
+@pytest.mark.parametrize(("of", "most"), [(guard, "_MOST_UNDER_WAY"), (ports, "_MOST_CONNECTIONS")])
+async def test_bodies_that_never_arrive_keep_nobody_out(tmp_path, monkeypatch, of, most):
+    monkeypatch.setattr(of, most, 4)
+    async with (
+        client_of(documents_of(written(tmp_path), FakeEmbedder()), ACCEPT) as client,
+        AsyncExitStack() as stack,
+    ):
+        port = client.base_url.port
+        body = {"content_type": "application/json", "content_length": "100"}
+        unfinished = []
+        for _ in range(12):
+            stream = await anyio.connect_tcp("127.0.0.1", port)
+            unfinished.append(await stack.enter_async_context(stream))
+            await stream.send(request("POST", "/search", port, connection="keep-alive", **body))
+            await stream.send(b'{"query":')
+            # They come one after the other, and a whole request finds its way each time.
+            assert (await client.post("/search", json={"query": "budget"})).status_code == 200
+        with anyio.fail_after(PATIENCE_SECONDS):
+            said = b""
+            with suppress(anyio.EndOfStream):
+                while True:
+                    said += await unfinished[0].receive()
+        assert b"had not arrived yet" in said or of is ports
 
 
 async def test_clients_that_listen_keep_nobody_from_asking(client, monkeypatch):

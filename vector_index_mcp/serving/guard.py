@@ -69,6 +69,9 @@ _TOO_MUCH = Refusal(
 )
 _TOO_SLOW = Refusal(408, f"the body did not arrive within {_BODY_SECONDS:.0f} s")
 _TOO_MANY = Refusal(503, f"{_MOST_UNDER_WAY} requests are under way; try again when some are done")
+_CROWDED_OUT = Refusal(
+    503, "there are too many requests, and the body of this one had not arrived yet; try again"
+)
 _MANY_LISTEN = Refusal(503, f"{_MOST_LISTENING} clients listen already; ask without listening")
 
 
@@ -152,6 +155,8 @@ class Guard:
         self._listens = listens
         self._under_way = 0
         self._listening = 0
+        self._arriving: list[anyio.CancelScope] = []
+        """The waits for bodies, the earliest first."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -183,15 +188,20 @@ class Guard:
             self._listening -= listens
 
     def _crowd(self, listens: bool) -> Refusal | None:
+        """Make room for one more request, or return why there is none."""
         if listens:
             return _MANY_LISTEN if self._listening >= _MOST_LISTENING else None
-        return _TOO_MANY if self._under_way >= _MOST_UNDER_WAY else None
+        if self._under_way < _MOST_UNDER_WAY:
+            return None
+        if not self._arriving:
+            return _TOO_MANY
+        # A client that never sends its body must not keep out one that has sent it.
+        self._arriving.pop(0).cancel()
+        return None
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the whole body, and have the application answer the request."""
-        body: bytes | Refusal | None = _TOO_SLOW
-        with anyio.move_on_after(_BODY_SECONDS):
-            body = await _body(receive)
+        body = await self._arrived(receive)
         if body is None:  # the client has left
             return
         if isinstance(body, Refusal):
@@ -206,6 +216,18 @@ class Guard:
             return pending.pop() if pending else await receive()
 
         await self._app(scope, replay, send)
+
+    async def _arrived(self, receive: Receive) -> bytes | Refusal | None:
+        """Wait for the whole body; None if the client leaves before its end."""
+        with anyio.move_on_after(_BODY_SECONDS) as arriving:
+            self._arriving.append(arriving)
+            try:
+                return await _body(receive)
+            finally:
+                has_place = arriving in self._arriving
+                if has_place:
+                    self._arriving.remove(arriving)
+        return _TOO_SLOW if has_place else _CROWDED_OUT
 
 
 async def _body(receive: Receive) -> bytes | Refusal | None:

@@ -29,7 +29,7 @@ async def serving(app: Any, listening: socket.socket, connections: int) -> Async
         app: An ASGI application.
         listening: A socket that listens already.
         connections: How many connections there may be at once. For one more, that which has been
-            silent for longest is closed.
+            without a whole request for longest is closed.
     """
     server = _Guest(
         uvicorn.Config(
@@ -134,15 +134,19 @@ class _InTime(H11Protocol):
         if self.limit_concurrency is None or len(self.connections) < self.limit_concurrency:
             return
         others = (each for each in self.connections if isinstance(each, _InTime))
-        silent = [each for each in others if each is not self and each.is_silent]
-        if silent:
-            min(silent, key=lambda each: each._silent_since).transport.close()
+        waiting = [each for each in others if each is not self and each.waits_for_request]
+        if waiting:
+            min(waiting, key=_InTime._worth).transport.close()
 
     @property
-    def is_silent(self) -> bool:
-        """Whether no request has come since the last answer has left, or not all of its headers."""
+    def waits_for_request(self) -> bool:
+        """Whether no whole request has come since the last answer has left."""
         is_gone = self.transport.is_closing() or self.transport.get_write_buffer_size()
-        return self.conn.their_state is h11.IDLE and not is_gone
+        return self.conn.their_state in {h11.IDLE, h11.SEND_BODY} and not is_gone
+
+    def _worth(self) -> tuple[bool, float]:
+        """What has sent its headers is worth more, and what has not been waiting for long."""
+        return self.conn.their_state is h11.SEND_BODY, self._silent_since
 
     def _wait_for_headers(self) -> None:
         self._silent_since = self.loop.time()
