@@ -464,6 +464,34 @@ def test_notes_that_are_gone_are_missed_by_every_command(filled):
     assert not filled.home.exists()
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("foreign", "holds other files than notes"),
+        ("bare", "is a bare git repository"),
+        ("linked", "belongs to another git repository"),
+    ],
+)
+def test_a_folder_that_cannot_take_notes_is_named_by_every_command(filled, kind, said):
+    folder = filled.place.folder / kind
+    if kind == "foreign":
+        put(folder, "code.py", "1")
+    else:
+        how = ("clone", "--bare", str(filled.home)) if kind == "bare" else ("worktree", "add")
+        subprocess.run(["git", *how, str(folder)], cwd=filled.home, check=True, capture_output=True)
+    before = sorted(folder.rglob("*"))
+    for command in (["list"], ["log"], ["status"], ["import", str(filled.home)]):
+        done = filled(*command, "--home", str(folder))
+        assert done.stderr.count(f"{folder} {said}") == 1, command
+        assert "Nobody has written" not in done.stdout, command
+        assert f"{folder} {said}" in done.stdout or command != ["status"]
+    examined = filled("doctor", "--home", str(folder))
+    assert examined.returncode == 1
+    assert "Nobody has written" not in examined.stdout
+    assert said in examined.stdout or "share that of another folder" in examined.stdout
+    assert sorted(folder.rglob("*")) == before
+
+
 def test_another_store_is_named_on_the_command_line(filled):
     elsewhere = str(filled.place.folder / "elsewhere")
     assert "Nobody has written" in filled.says("list", "--home", elsewhere)

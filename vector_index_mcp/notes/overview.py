@@ -8,9 +8,10 @@ from vector_index_mcp.notes.calls import Answer, Store
 from vector_index_mcp.notes.past.history import head_of, last_changes
 from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store import place
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import GIT, Disk
-from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
@@ -164,14 +165,14 @@ def status(store: Store) -> Answer:
     Raises:
         Refusal: If the store cannot be read.
     """
-    if not has_notes(store.disk):
-        storage = store_calls.Storage("", "", (), NOTHING)
-        return store_calls.status(store, storage, "", [])
     writer = Writer(store.disk, store.repository)
     try:
+        place.check(store.disk)
+        if not has_notes(store.disk):
+            return store_calls.status(store, _without_history(NOTHING), "", [])
         storage = _looked_at(store, writer)
     except Refusal as refusal:
-        storage = store_calls.Storage("", "", (), str(refusal))
+        storage = _without_history(str(refusal))
     remote = Syncing(writer, Remote(store.disk, store.repository)).status()
     return store_calls.status(store, storage, remote, [])
 
@@ -181,4 +182,8 @@ def _looked_at(store: Store, writer: Writer) -> store_calls.Storage:
     if head:
         writer.tree.follow(head)
         return store_calls.look(writer)
-    return store_calls.Storage("", "", tuple(sorted(writer.by_hand.changed(writer.tree))), "")
+    return _without_history("", tuple(sorted(writer.by_hand.changed(writer.tree))))
+
+
+def _without_history(problem: str, uncommitted: tuple[str, ...] = ()) -> store_calls.Storage:
+    return store_calls.Storage("", "", uncommitted, problem)

@@ -12,7 +12,7 @@ from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.checkout import Checkout
 from vector_index_mcp.notes.store.large import about_large
-from vector_index_mcp.notes.store.opening import PROJECTS
+from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.texts.projects import Project, Projects

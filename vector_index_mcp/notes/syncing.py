@@ -27,7 +27,7 @@ from vector_index_mcp.notes.store.filters import filtered
 from vector_index_mcp.notes.store.history import Commit
 from vector_index_mcp.notes.store.large import copy_of_object, id_of_file, id_of_link
 from vector_index_mcp.notes.store.line_ends import LineEnds
-from vector_index_mcp.notes.store.opening import INDEX
+from vector_index_mcp.notes.store.place import INDEX
 from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.upkeep import wait_for_others

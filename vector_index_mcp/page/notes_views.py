@@ -15,7 +15,7 @@ from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.past import history
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.notes.store.opening import PROJECTS
+from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.texts import parts, todos
 from vector_index_mcp.notes.texts.parts import Parts
 from vector_index_mcp.notes.texts.projects import Project, Projects, existing

@@ -636,9 +636,11 @@ def test_files_and_the_index_of_git_are_repaired_together(kept):
 
 def test_notes_that_are_gone_are_a_failure_and_the_only_finding(tmp_path):
     with kept_in(tmp_path) as kept:
-        found = list(examining.examine(kept.store, loss="there were notes, and they are gone"))
+        trouble = "there were notes, and they are gone; mount their disk"
+        found = list(examining.examine(kept.store, trouble=trouble))
     assert [(f.name, f.verdict) for f in found] == [("git", OK), ("notes", FAILURE)]
-    assert "are gone" in found[-1].words
+    assert found[-1].words == "there were notes, and they are gone"
+    assert found[-1].remedy == "mount their disk"
 
 
 def test_too_little_space_is_found(kept, monkeypatch):

@@ -152,7 +152,7 @@ def _doctor(line: argparse.Namespace, desk: Desk, store: Store) -> int:
 
 def _examine(desk: Desk, store: Store, *, as_json: bool) -> int:
     findings: list[Finding] = []
-    for finding in examining.examine(store, loss=desk.loss()):
+    for finding in examining.examine(store, trouble=desk.trouble()):
         findings.append(finding)
         if not as_json:
             say(reports.of_finding(finding, desk.colours))

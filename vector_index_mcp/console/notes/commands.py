@@ -30,8 +30,11 @@ def run(line: argparse.Namespace, desk: Desk) -> int:
         return ui.run(desk.endpoint, desk.host_arguments, opens_browser=not line.no_open)
     from vector_index_mcp.console.notes import changing, looking
 
-    if line.command != "doctor" and (loss := desk.loss()):  # the doctor has a finding of its own
-        looking.warn(loss)
+    if line.command != "doctor":  # which has a finding of its own
+        # Where there can be no notes, an import is refused with the same words.
+        trouble = desk.loss() if line.command == "import" else desk.trouble()
+        if trouble:
+            looking.warn(trouble)
     with desk.reading() as store:
         if line.command in looking.COMMANDS:
             return looking.COMMANDS[line.command](line, desk, store)

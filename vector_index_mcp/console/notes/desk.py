@@ -37,6 +37,18 @@ class Desk:
         """Where to reach the service."""
         return endpoint_of(NOTES, self.home)
 
+    def trouble(self) -> str:
+        """Say that the folder can hold no notes, or has lost those it had; empty if all is well."""
+        from vector_index_mcp.notes.refusal import Refusal
+        from vector_index_mcp.notes.store import place
+        from vector_index_mcp.notes.store.disk import Disk
+
+        try:
+            place.check(Disk(self.home))
+            return self.loss()
+        except Refusal as refusal:
+            return str(refusal)
+
     def loss(self) -> str:
         """Say that a service has kept notes here which are gone; empty if they are there."""
         from vector_index_mcp.notes import overview
@@ -48,7 +60,7 @@ class Desk:
             return ""
         return (
             f"there were notes in {self.home}, and they are gone: the folder was moved or deleted, "
-            "or its disk is not mounted"
+            "or its disk is not mounted; bring the folder back, or mount its disk"
         )
 
     @contextmanager

@@ -20,7 +20,7 @@ from vector_index_mcp.notes.past import comparing, history
 from vector_index_mcp.notes.past.pieces import ALL, MAIN_TEXT, Piece, piece_of
 from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.opening import PROJECTS
+from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.texts.projects import Project, Projects
 
@@ -38,21 +38,22 @@ def warn(words: str) -> None:
     write(f"vector-index-mcp: {visible(words)}", sys.stderr)
 
 
-def tells_absence(desk: Desk, store: Store) -> bool:
-    """Whether there are no notes; if so, print that."""
+def status_without_notes(desk: Desk, store: Store) -> int | None:
+    """Say that there are no notes, and return the exit status; None if there are some."""
     if overview.has_notes(store.disk):
-        return False
-    if not desk.loss():  # otherwise, a warning says so
-        write(f"{overview.NOTHING} ({visible(str(desk.home))})")
-    return True
+        return None
+    if desk.trouble():
+        return 1  # a warning has said so
+    write(f"{overview.NOTHING} ({visible(str(desk.home))})")
+    return 0
 
 
 # -- what there is ---------------------------------------------------------------------------
 
 
 def _list(line: argparse.Namespace, desk: Desk, store: Store) -> int:
-    if not line.words and tells_absence(desk, store):
-        return 1 if desk.loss() else 0
+    if not line.words and (exit_status := status_without_notes(desk, store)) is not None:
+        return exit_status
     projects = Projects(store.disk)
     if projects.problem:
         warn(f"{projects.problem}, or run `vector-index-mcp notes doctor --repair`")
@@ -125,8 +126,8 @@ def _text_of(disk: Disk, project: Project, piece: Piece, when: str) -> str:
 
 
 def _log(line: argparse.Namespace, desk: Desk, store: Store) -> int:
-    if not line.words and tells_absence(desk, store):
-        return 1 if desk.loss() else 0
+    if not line.words and (exit_status := status_without_notes(desk, store)) is not None:
+        return exit_status
     head = history.head_of(store)
     project = line.words[0] if line.words else ""
     if project:

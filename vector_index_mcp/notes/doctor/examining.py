@@ -20,7 +20,7 @@ from vector_index_mcp.notes.past.history import entries, head_of
 from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import ByHand, some
-from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
@@ -43,14 +43,15 @@ _Check = Callable[[Store], tuple[str, Sequence[Problem]]]
 """Returns the words for the case that all is well, and the problems found."""
 
 
-def examine(store: Store, *, loss: str = "") -> Iterator[Finding]:
+def examine(store: Store, *, trouble: str = "") -> Iterator[Finding]:
     """Run the checks, and yield each finding at once.
 
     Args:
         store: The store.
-        loss: A sentence if there were notes here that are gone; otherwise empty.
+        trouble: Why there are no notes here, with a remedy, if something is wrong; otherwise empty.
     """
     for name, check in _CHECKS:
+        words = ""
         try:
             words, problems = check(store)
         except Refusal as refusal:
@@ -58,8 +59,9 @@ def examine(store: Store, *, loss: str = "") -> Iterator[Finding]:
         except (OSError, ValueError, RecursionError) as error:  # a foreign store may hold anything
             words = f"the check itself failed: {type(error).__name__}: {error}"
             problems = [(Verdict.FAILURE, words, "please report this, it is a bug")]
-        if check is _notes and loss and not problems:
-            problems = [failed(loss, "bring the folder back, or mount its disk")]
+        is_empty = words == overview.NOTHING
+        if is_empty and trouble:
+            problems = [failed(*split_remedy(trouble))]
         if not problems:
             yield Finding(name, Verdict.OK, words)
         for verdict, words, remedy in problems[:MOST_SHOWN]:
@@ -67,7 +69,7 @@ def examine(store: Store, *, loss: str = "") -> Iterator[Finding]:
         if len(problems) > MOST_SHOWN:
             words = f"… {len(problems)} in all"
             yield Finding(name, Verdict.WARNING, words, "begin with these")
-        if check is _notes and (loss or words == overview.NOTHING):
+        if is_empty:
             return
 
 

@@ -16,7 +16,7 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.history import contents
-from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts import matter, todos
 from vector_index_mcp.notes.texts.projects import Projects

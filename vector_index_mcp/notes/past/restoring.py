@@ -15,7 +15,7 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.history import Tree
-from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts.projects import Project, Projects
 

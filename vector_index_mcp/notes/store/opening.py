@@ -5,15 +5,14 @@ between two changes.
 """
 
 import contextlib
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from vector_index_mcp.files import beneath
-from vector_index_mcp.files.folder import is_broad
-from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.refusal import Refusal
+from vector_index_mcp.notes.store import place
 from vector_index_mcp.notes.store.byhand import (
     IGNORE,
     ByHand,
@@ -28,8 +27,6 @@ from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.presence import Presence
 from vector_index_mcp.notes.store.repository import Repository
 
-INDEX = "index.json"
-PROJECTS = "projects"
 _README = """# Notes
 
 What agents have learned about projects, and their to-do lists. Each change is a commit.
@@ -42,8 +39,6 @@ What agents have learned about projects, and their to-do lists. Each change is a
 You may edit any file: agents see the change at once, and it is committed in your name. `git log`
 shows what happened, and `vector-index-mcp notes restore` brings back an earlier state.
 """
-_MAY_STAND_ALONE = frozenset({"README.md", "LICENSE", "LICENSE.md", "activity.log"})
-_OF_A_PROJECT = ("main.md", "knowledge", "TODO")
 _CHANGING = f"{WORK}/changing"
 FOUND = f"{WORK}/found"
 """Names the commit before the first that we made while opening the store."""
@@ -69,46 +64,11 @@ class Opening:
         """
         root = self._disk.root
         self.presence.check()
-        if is_broad(root):
-            raise Refusal(
-                Code.INVALID_PATH,
-                f"{root} is a whole drive, a home folder or a system folder; name a separate "
-                "folder for the notes",
-            )
+        place.check(self._disk)
         # A folder that is there now may be moved away before the next line, and stays away.
         if self._disk.status("") is None and not self.presence.was_opened_and_is_kept:
             with reported(str(root)):
                 root.mkdir(parents=True, exist_ok=True)
-        if self._disk.is_file(GIT):
-            raise Refusal(
-                Code.INVALID_PATH,
-                f"{root} belongs to another git repository, as its work tree or submodule ({GIT} "
-                "is a file), and the notes need their own; name another folder, or a clone",
-            )
-        shown = [name for name, _ in self._disk.entries("") if not name.startswith(".")]
-        if not set(shown) <= _MAY_STAND_ALONE and not self._is_store(shown):
-            raise Refusal(
-                Code.INVALID_PATH,
-                f"{root} holds other files than notes; name an empty folder, or one with notes",
-            )
-
-    def _is_store(self, names: list[str]) -> bool:
-        # A store that we have opened before may hold anything else as well.
-        if set(names) <= {INDEX, PROJECTS, *_MAY_STAND_ALONE} or self._disk.is_folder(WORK):
-            return True
-        if any(self._is_project(name) for name, _ in self._disk.entries(PROJECTS)):
-            return True
-        try:
-            found = json.loads(self._disk.read_text(INDEX) or "null")
-        except (ValueError, RecursionError, Refusal):
-            return False
-        return isinstance(found, dict) and isinstance(found.get("projects"), dict)
-
-    def _is_project(self, name: str) -> bool:
-        """Whether `projects/<name>` is a project of ours, and not another program's folder."""
-        return any(
-            self._disk.status(f"{PROJECTS}/{name}/{part}") is not None for part in _OF_A_PROJECT
-        )
 
     def ensure(self, tree: Tree, by_hand: ByHand) -> bool:
         """Open the store if it is not open, and commit what the history lacks.

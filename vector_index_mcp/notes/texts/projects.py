@@ -16,7 +16,7 @@ from itertools import islice
 from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.opening import INDEX, PROJECTS
+from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.texts.slugs import slug
 
 _LONGEST_NAME_BYTES = 255
