@@ -6,7 +6,6 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kept import kept_in
 from stores import log, state_of
 from waiting import PATIENCE_SECONDS
 
@@ -17,12 +16,6 @@ from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.texts import todos
 
 ODD_NAMES = ["-n.md", ":(glob)x.md", "*.md", "a\nb.md", "Über uns.md", ".hidden.md", "UPPER.md"]
-
-
-@pytest.fixture
-def kept(tmp_path):
-    with kept_in(tmp_path) as kept:
-        yield kept
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import time
 from contextlib import nullcontext
 
 import pytest
-from stores import files_of, git, opened, settings_of_ann, writer_of, wrote
+from stores import files_of, git, opened, writer_of, wrote
 from waiting import PATIENCE_SECONDS
 from writing import put
 
@@ -22,20 +22,9 @@ from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.store_calls import look
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("ann")]
 
 A, B, C = (f"projects/p/{name}.md" for name in "abc")
-
-
-@pytest.fixture(autouse=True)
-def ann(tmp_path, monkeypatch):
-    for name, value in settings_of_ann(tmp_path).items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.fixture
-def store(tmp_path):
-    return tmp_path / "store"
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kept import kept_by_hand, kept_in
+from kept import kept_by_hand
 
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.notes.past import comparing, history
@@ -17,12 +17,6 @@ from vector_index_mcp.notes.past.states import Past, state_now, state_then
 from vector_index_mcp.notes.refusal import Refusal
 
 NOW = datetime(2026, 11, 22, 23, 16)  # a Sunday
-
-
-@pytest.fixture
-def kept(tmp_path):
-    with kept_in(tmp_path) as kept:
-        yield kept
 
 
 @pytest.fixture

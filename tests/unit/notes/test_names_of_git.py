@@ -27,11 +27,6 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def store(tmp_path):
-    return tmp_path / "store"
-
-
 @pytest.mark.parametrize("name", GITS + OTHERS)
 def test_git_says_the_same(tmp_path, name):
     git(tmp_path, "init", "--quiet")

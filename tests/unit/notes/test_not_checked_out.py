@@ -37,11 +37,6 @@ def origin(tmp_path):
     return pushed(tmp_path / "origin", MAIN)
 
 
-@pytest.fixture
-def store(tmp_path):
-    return tmp_path / "store"
-
-
 def clone(origin, store, *options):
     git(origin.parent, "clone", "--quiet", *options, f"file://{origin}", str(store))
 

@@ -17,7 +17,6 @@ from stores import (
     notes_of,
     opened,
     serving,
-    settings_of_ann,
     writer_of,
     wrote,
 )
@@ -25,6 +24,8 @@ from writing import put, write
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import NEVER_KEPT
+
+pytestmark = pytest.mark.usefixtures("ann")
 
 P = {"project_id": "My Project"}
 FOLDER = "projects/my-project"
@@ -47,12 +48,6 @@ ORIGINAL = {
     f"{FOLDER}/TODO/1/TASK-002-two.md": TASK.format(done="false", title="two"),
     "activity.log": '{"method": "get_project_main"}\n',
 }
-
-
-@pytest.fixture(autouse=True)
-def ann(tmp_path, monkeypatch):
-    for name, value in settings_of_ann(tmp_path).items():
-        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

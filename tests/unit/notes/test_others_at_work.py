@@ -21,11 +21,6 @@ A = "projects/p/a.md"
 
 
 @pytest.fixture
-def store(tmp_path):
-    return tmp_path / "store"
-
-
-@pytest.fixture
 def writer(tmp_path):
     with writer_of(tmp_path) as writer:
         wrote(writer, {A: "first"})

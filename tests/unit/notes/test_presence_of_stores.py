@@ -17,11 +17,6 @@ P = {"project_id": "p"}
 MAIN = "projects/p/main.md"
 
 
-@pytest.fixture
-def store(tmp_path):
-    return tmp_path / "store"
-
-
 def away(store):
     return store.with_name("away")
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from kept import kept_by_hand, kept_in
+from kept import kept_by_hand
 from stores import committed, log, state_of
 from waiting import PATIENCE_SECONDS
 
@@ -16,12 +16,6 @@ from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.refusal import Refusal
 
 ABOUT = "that day"
-
-
-@pytest.fixture
-def kept(tmp_path):
-    with kept_in(tmp_path) as kept:
-        yield kept
 
 
 def previewed(kept, commit, project="shop", piece=ALL):

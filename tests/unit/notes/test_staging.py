@@ -15,11 +15,6 @@ A = "projects/p/a.md"
 
 
 @pytest.fixture
-def store(tmp_path):
-    return tmp_path / "store"
-
-
-@pytest.fixture
 def writer(tmp_path, monkeypatch):
     """A writer that does not wait for who holds the index."""
     monkeypatch.setattr("vector_index_mcp.notes.store.index_lock._SECONDS", 0.0)

@@ -32,20 +32,10 @@ from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.writer import Plan
 
+pytestmark = pytest.mark.usefixtures("ann")
+
 A, B = "projects/p/a.md", "projects/p/b.md"
 TASK = "projects/p/TODO/1/TASK-001-a.json"
-
-
-@pytest.fixture(autouse=True)
-def ann(tmp_path, monkeypatch):
-    """Ann is who is at this machine."""
-    for name, value in settings_of_ann(tmp_path).items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.fixture
-def store(tmp_path):
-    return tmp_path / "store"
 
 
 @pytest.fixture
