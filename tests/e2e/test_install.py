@@ -113,6 +113,21 @@ def test_the_change_is_shown_and_without_a_terminal_it_needs_a_yes(user):
     assert user.files() == before
 
 
+@pytest.mark.parametrize("also", [[], ["--yes"]])
+def test_a_dry_run_shows_the_change_and_writes_nothing(user, also):
+    before = user.files()
+    shown = user.run("install", "--client", "cursor", "--dry-run", *also)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "+++ " in shown.stdout
+    assert user.files() == before
+    user.run("install", "--client", "cursor", "--yes")
+    before = user.files()
+    shown = user.run("uninstall", "--dry-run", *also)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "--- " in shown.stdout
+    assert user.files() == before
+
+
 @posix_only
 @pytest.mark.parametrize("keys", ["n\n", "what?\nNo\n", "\x04"])
 def test_nothing_is_written_without_a_yes(user, keys):

@@ -109,9 +109,9 @@ def _carry_out(plans: Sequence[Plan], parsed: argparse.Namespace) -> int:
     """
     steps, failures = _decided(plans)
     changing = [step for step in steps if step.change is not None]
-    with screen.unread(is_fine=parsed.yes):
+    with screen.unread(is_fine=parsed.yes or parsed.dry_run):
         _show(steps, failures, _NONE[parsed.set])
-    if not changing:
+    if not changing or parsed.dry_run:
         return 1 if failures else 0
     if not parsed.yes:
         if not sys.stdin.isatty():
@@ -267,5 +267,5 @@ def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]
         raise SettingsError(
             f"no client was found on this machine; name one with --client; clients: {_NAMES}"
         )
-    is_asked = sys.stdin.isatty() and not parsed.yes and len(clients) > 1
+    is_asked = sys.stdin.isatty() and not (parsed.yes or parsed.dry_run) and len(clients) > 1
     return screen.choice(clients) if is_asked else clients

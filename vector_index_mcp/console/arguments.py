@@ -349,6 +349,7 @@ def _add_commands_of_clients(add: _Add, clients: Mapping[str, Collection[str]]) 
             f"project alone, which these have: {private}",
         )
         command.add_argument("--yes", action="store_true", help="write without asking")
+        command.add_argument("--dry-run", action="store_true", help="only show the change")
         command.add_argument(
             "--agents-md",
             action="store_true",

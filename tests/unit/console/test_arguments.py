@@ -159,7 +159,7 @@ def test_files_are_chosen_by_the_name_of_the_tools_argument_too():
 @pytest.mark.parametrize(
     ("arguments", "command"),
     [
-        (["uninstall", "--dry-run"], "uninstall"),
+        (["uninstall", "--dry"], "uninstall"),
         (["status", "--fast"], "status"),
         ([".", "--top-k", "3"], "serve"),
         (["search"], "search"),
