@@ -22,7 +22,7 @@ from kept import keep
 from packages import Corpus
 from quality import arguments_of, opened
 
-from vector_index_mcp.codebase import text, wire
+from vector_index_mcp.codebase import rendering, text
 from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
 from vector_index_mcp.codebase.hits import SearchHit, SearchResult
 from vector_index_mcp.codebase.limits import DEFAULT_MAX_TOKENS
@@ -63,7 +63,7 @@ async def measure(corpora: list[Corpus], folder: Path) -> dict[int, dict[str, li
                     continue
                 for count in COUNTS:
                     answer = await codebase.search(label["query"], count, wait_for_model=True)
-                    result = wire.search_result(answer, DEFAULT_MAX_TOKENS)
+                    result = rendering.search_result(answer, DEFAULT_MAX_TOKENS)
                     values = lengths(result)
                     values["left out"] = len(answer.hits) - len(result.results)
                     for name, is_wide in (("place", False), ("place with also", True)):

@@ -49,7 +49,9 @@ async def client_of(served, headers=None, tool_set=sets.DOCUMENTS, **values):
 def client_at(port, headers=None):
     return httpx.AsyncClient(
         verify=False,  # else, each client reads the certificates of all authorities
-        base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=PATIENCE_SECONDS
+        base_url=f"http://127.0.0.1:{port}",
+        headers=headers,
+        timeout=PATIENCE_SECONDS,
     )
 
 

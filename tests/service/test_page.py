@@ -18,7 +18,7 @@ from visitor import Visitor
 from waiting import PATIENCE_SECONDS, eventually
 from writing import replace_at_once, write
 
-from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.codebase.rendering import search_result
 from vector_index_mcp.editors import DEFAULT, KNOWN
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.files.folder import Folder

@@ -25,7 +25,7 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase import triggering
-from vector_index_mcp.codebase.wire import search_result
+from vector_index_mcp.codebase.rendering import search_result
 from vector_index_mcp.indexing import service as index_service
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.state import State

@@ -6,7 +6,7 @@ A command that calls a service this way imports neither MCP nor LanceDB, which s
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from vector_index_mcp.codebase import arguments, wire
+from vector_index_mcp.codebase import arguments, rendering, wire
 from vector_index_mcp.codebase.arguments import ExplainedArguments, TriggerArguments
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.codebase.triggering import triggered
@@ -81,7 +81,7 @@ async def _found(
         wait_for_model=wait_for_model,
         on_loading=on_loading,
     )
-    result = wire.search_result(found, asked.max_tokens, asked.detail, explain=asked.explain)
+    result = rendering.search_result(found, asked.max_tokens, asked.detail, explain=asked.explain)
     return result.model_dump(mode="json")
 
 

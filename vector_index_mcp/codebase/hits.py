@@ -1,6 +1,6 @@
 """The models of the answer of `search_index`. They import little, since commands wait for that.
 
-`vector-index-mcp search --json` prints a whole SearchResult, and so does the tool if `verbose`.
+The tool sends a whole SearchResult only if `verbose`; `vector-index-mcp search --json` prints it.
 """
 
 from collections.abc import Sequence

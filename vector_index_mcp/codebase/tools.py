@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import BaseModel
 
-from vector_index_mcp.codebase import arguments, text, wire
+from vector_index_mcp.codebase import arguments, rendering, text, wire
 from vector_index_mcp.codebase.arguments import (
     SearchArguments,
     StatusArguments,
@@ -182,7 +182,7 @@ def _each(workspace: "Workspace", results: Mapping[str, BaseModel | Exception]) 
 
 async def _search(codebase: "Codebase", asked: SearchArguments, _: Report) -> Result:
     answer = await codebase.search(asked.query, asked.top_k, **asked.limits)
-    return _found(wire.search_result(answer, asked.max_tokens, asked.detail), asked)
+    return _found(rendering.search_result(answer, asked.max_tokens, asked.detail), asked)
 
 
 def _found(result: SearchResult, asked: SearchArguments) -> Result:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
-from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase import rendering, wire
 from vector_index_mcp.codebase.arguments import (
     SearchArguments,
     StatusArguments,
@@ -92,7 +92,7 @@ class Workspace:
         is_sample = sample.overlap if sample is not None else None
         merged = merge(self.projects, results, _in_words(failures), is_sample)
         shown = merged.results[asked.offset : asked.offset + asked.top_k]
-        return wire.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
+        return rendering.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
 
     async def status(self, _: StatusArguments) -> dict[str, wire.IndexStatus | Exception]:
         """The status of each project's index, or the error if it is unknown."""

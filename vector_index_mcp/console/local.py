@@ -6,7 +6,7 @@ from pathlib import Path
 
 import anyio
 
-from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase import rendering, wire
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.searching import Search
@@ -77,7 +77,7 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
                 on_loading=following.loading_shown(bar),
             )
         is_lacking = codebase.index.progress.waits_for_vectors
-    result = wire.search_result(answer, wanted.max_tokens, explain=wanted.explain)
+    result = rendering.search_result(answer, wanted.max_tokens, explain=wanted.explain)
     if is_lacking and result.mode == "lexical":  # and none are made here: a search is too short
         result.note = " ".join(filter(None, (result.note, _MAKES_VECTORS)))
     return output.of_search(result, Query(result.respelled or wanted.query), wanted)

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp import editors
-from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase import rendering, wire
 from vector_index_mcp.codebase.hits import SearchHit
 from vector_index_mcp.codebase.limits import MAX_TOKENS
 from vector_index_mcp.codebase.recent import Asker, Repeated
@@ -77,7 +77,8 @@ class ProjectPage:
 
     def _searched(self, answer: "Answer", root: Path) -> dict[str, Any]:
         subject = answer.searched.subject
-        result = wire.search_result(answer, MAX_TOKENS[1], explain=True)  # people need no budget
+        # People need no budget.
+        result = rendering.search_result(answer, MAX_TOKENS[1], explain=True)
         hits = [
             _hit(hit, subject) | self._edited(root, hit.file_path, hit.start_line)
             for hit in result.results
