@@ -111,7 +111,7 @@ HOMES = {
     "pypdfium2": {"files/conversion.py"},
     "pathspec": {"files/glob.py"},
     "re2": {"files/secrets/linear.py"},
-    "tree_sitter": {"engine/chunk/syntax.py"},
+    "tree_sitter": {f"engine/chunk/{m}.py" for m in ("syntax", "naming", "exports")},
     "semble_grammars": {"engine/chunk/syntax.py"},
     "fastapi": {"documents/rest.py", "documents/rest_errors.py"},
     "filelock": {

@@ -1,17 +1,16 @@
 """What a module of JavaScript exports by assignment: `exports.x = 1`, `module.exports = {x: 1}`."""
 
-from typing import Any
+from tree_sitter import Node
 
-_EXPORTS = frozenset({b"exports", b"module.exports"})
+from vector_index_mcp.engine.chunk.naming import text_of
+
+_EXPORTS = frozenset({"exports", "module.exports"})
 
 
-def is_no_export(node: Any) -> bool:
+def is_no_export(node: Node) -> bool:
     """Return whether `node` is an assignment or a pair that does not define what a module exports.
 
     What only passes on a definition, as `exports.x = x` does, or declares one, is none.
-
-    Args:
-        node: A node of tree-sitter, which only `syntax` imports.
     """
     if node.type == "pair":
         name, value = node.child_by_field_name("key"), node.child_by_field_name("value")
@@ -23,9 +22,9 @@ def is_no_export(node: Any) -> bool:
         name = left.child_by_field_name("property") if left is not None else None
     else:
         return False
-    if name is None or value is None or target is None or target.text not in _EXPORTS:
+    if name is None or value is None or target is None or text_of(target) not in _EXPORTS:
         return True
     if value.type == "identifier":
-        return bool(name.text.strip(b"'\"") == value.text)
+        return text_of(name).strip("'\"") == text_of(value)
     # `exports.a = exports.b = void 0` is how the compiler of TypeScript begins.
-    return value.type == "assignment_expression" or bool(value.text.startswith(b"void "))
+    return value.type == "assignment_expression" or text_of(value).startswith("void ")

@@ -1,4 +1,4 @@
-"""Finds the definitions of a text in its syntax tree. The only importer of tree-sitter.
+"""Finds the definitions of a text in its syntax tree, which tree-sitter makes.
 
 The grammars come with a package, and each is loaded when it is first needed. If a grammar cannot be
 loaded or a text is too large, there is no outline, but no error either. Some texts make a parser
@@ -18,6 +18,13 @@ from semble_grammars import get_language
 
 from vector_index_mcp.engine.chunk.exports import is_no_export
 from vector_index_mcp.engine.chunk.grammars import FUNCTIONS, GRAMMARS, SCRIPTS
+from vector_index_mcp.engine.chunk.naming import (
+    first_line,
+    innermost_last,
+    name_node,
+    name_of,
+    text_of,
+)
 from vector_index_mcp.engine.chunk.parts import Part, flat
 
 _log = logging.getLogger(__name__)
@@ -29,40 +36,14 @@ _Extent = tuple[int, int]
 _MAX_BYTES = 1_000_000
 _MAX_SECONDS = 1.0
 _MAX_DEPTH = 200  # of syntax nodes; deeper ones are data, or an attack
-_MAX_NAME_CHARS = 80
 _READ_BYTES = 1 << 11  # small, because the parser rereads the text around every node
 
-_NAME_FIELDS = (
-    *("name", "declarator", "pattern", "bound_identifier", "left", "property", "function", "key"),
-)
-_NAME_TYPES = re.compile(
-    r"identifier|^(\w+_)?name$|^(word|constant|alias|atom|constructor|object_reference)$"
-)
-_WRITABLE = re.compile(r"(?=.*[^\W\d])[^\s(){}\[\],;\"'`]+")
-_QUOTED = re.compile(r"""(["'])([^"']*)\1""")
-_GENERICS = re.compile(r"<[^<>]*>|\s+")
 _PROTOTYPES = frozenset({"declaration", "field_declaration"})
 """Nodes of C and C++ that define variables, but only declare functions."""
-_INNERMOST_LAST = frozenset({"reference_declarator", "parenthesized_declarator"})
-"""Declarators of C and C++ that contain another one which is in no named field."""
-_TYPED = frozenset({"property_declaration", "field_declaration", "event_field_declaration"})
-_NAME_HOLDERS = (  # inside the nodes of `_TYPED`: in Kotlin and C#; in Objective-C
-    *("variable_declaration", "variable_declarator", "struct_declaration", "struct_declarator"),
-)
-_NAMELESS = frozenset(
-    "struct_specifier union_specifier enum_specifier class_specifier singleton_class "
-    "test_declaration operator_declaration conversion_operator_declaration indexer_declaration "
-    "companion_object secondary_constructor extension_definition".split()
-)
-"""Nodes that are named by a field or not at all; other names inside belong to something else."""
 _WRAPPERS = frozenset(
     "decorated_definition export_statement template_declaration method_signature".split()
 )
 """Nodes that contain a definition together with its decorators, its template parameters, …"""
-_QUALIFIED = frozenset(
-    "qualified_identifier qualified_name member_expression dot_index_expression "
-    "method_index_expression".split()
-)
 _ASSIGNMENTS = {
     "assignment_expression": ("left", "right"),
     "assignment_statement": None,  # Lua: a list of names and a list of values
@@ -206,14 +187,14 @@ class _Walk:
         if kind is None:
             return None
         if self._grammar.is_code:
-            named = _name_node(node)
-            name = _name(named) if named else ""
+            named = name_node(node)
+            name = name_of(named) if named else ""
             if not name and node.type not in self._grammar.structures:
                 return None
             if name in _NO_NAMES and self._grammar.name in _OF_C:
                 return None
         else:
-            named, name = node, _first_line(node)
+            named, name = node, first_line(node)
         is_symbol = bool(name) and self._grammar.is_code and not _belongs_elsewhere(node)
         named_at = (named or node).start_point.row
         return Part(name, kind, *_extent(node), named_at, is_symbol)
@@ -242,7 +223,7 @@ class _Walk:
 
 def _elixir_kind(node: tree_sitter.Node) -> str | None:
     target = node.child_by_field_name("target")
-    return _ELIXIR_KINDS.get(_text(target)) if target else None
+    return _ELIXIR_KINDS.get(text_of(target)) if target else None
 
 
 def _function_value(node: tree_sitter.Node) -> tree_sitter.Node | None:
@@ -259,7 +240,7 @@ def _function_value(node: tree_sitter.Node) -> tree_sitter.Node | None:
 def _is_cell(node: tree_sitter.Node) -> bool:
     """Return whether a JSON object in a notebook is a cell, and not an output or metadata."""
     keys = (pair.child_by_field_name("key") for pair in node.named_children)
-    return any(key is not None and _text(key) == '"cell_type"' for key in keys)
+    return any(key is not None and text_of(key) == '"cell_type"' for key in keys)
 
 
 def _is_prototype(node: tree_sitter.Node) -> bool:
@@ -270,7 +251,7 @@ def _is_prototype(node: tree_sitter.Node) -> bool:
             inner is None or inner.type != "parenthesized_declarator"  # a pointer to a function
         ):
             return True
-        declarator = inner or _innermost_last(declarator)
+        declarator = inner or innermost_last(declarator)
     return False
 
 
@@ -287,71 +268,6 @@ def _belongs_elsewhere(node: tree_sitter.Node) -> bool:
     return node.type in {"impl_item", "instance"} or any(
         child.type == "extension" for child in node.children[:2]
     )
-
-
-def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the node with the name of the definition `node`; None if it has no name."""
-    if node.type == "call":  # Elixir
-        arguments = node.named_children[1].named_children if node.named_child_count > 1 else []
-        return _elixir_name(arguments[0]) if arguments else None
-    if node.type == "impl_item":
-        return node.child_by_field_name("type")
-    if node.type == "subscript_declaration":  # Swift calls its types names
-        return None
-    current = node
-    for _ in range(12):  # declarators of C nest: an array of pointers to functions
-        following = next(
-            (child for name in _NAME_FIELDS if (child := current.child_by_field_name(name))),
-            _innermost_last(current),
-        )
-        if following is None or current.type in _QUALIFIED:
-            break
-        current = following
-    if current is not node:
-        return current
-    return None if node.type in _NAMELESS else next(_identifiers_below(node), None)
-
-
-def _innermost_last(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the declarator inside `node`, as `get()` in `&get()`; None if it has none."""
-    return node.named_children[-1] if node.type in _INNERMOST_LAST else None
-
-
-def _elixir_name(node: tree_sitter.Node) -> tree_sitter.Node:
-    while (
-        inner := node.child_by_field_name("left") or node.child_by_field_name("target")
-    ) is not None:
-        node = inner
-    return node
-
-
-def _identifiers_below(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """Yield the nodes below `node` that look like names, nearest first."""
-    level = node.named_children
-    for type_ in _NAME_HOLDERS if node.type in _TYPED else ():
-        level = next((child.named_children for child in level if child.type == type_), level)
-    for _ in range(3):
-        for child in level:
-            if _NAME_TYPES.search(child.type):
-                yield child
-        level = [inner for child in level for inner in child.named_children[:6]]
-
-
-def _name(node: tree_sitter.Node) -> str:
-    """Return a name as people write it (`Foo::bar`), without generics, quotes or sigils."""
-    text = _GENERICS.sub("", _text(node)[: 4 * _MAX_NAME_CHARS])
-    text = text.removeprefix("$").strip("'\"`:")
-    return text if len(text) <= _MAX_NAME_CHARS and _WRITABLE.fullmatch(text) else ""
-
-
-def _first_line(node: tree_sitter.Node) -> str:
-    name = _text(node)[: 4 * _MAX_NAME_CHARS].partition("\n")[0].strip(" \t\r{}[]<>=:,")
-    quoted = _QUOTED.fullmatch(name)
-    return (quoted[2] if quoted else name)[:_MAX_NAME_CHARS]
-
-
-def _text(node: tree_sitter.Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _extent(node: tree_sitter.Node) -> _Extent:
