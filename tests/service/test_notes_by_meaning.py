@@ -95,6 +95,29 @@ async def test_documents_main_texts_and_tasks_are_found(machine, mode):
         assert (best["kind"], best["document"]) == (kind, name)
 
 
+@pytest.mark.parametrize("query", ["money returns", "what a chargeback is"])
+async def test_short_chapters_of_one_chunk_are_told_apart(machine, query):
+    chapters = {"Refunds": "They take a week.", "Chargebacks": "A bank asks.", "Retries": "Thrice."}
+    await machine.done(
+        "create_knowledge_file",
+        project_id="My App",
+        filename="payments",
+        title="Payments",
+        introduction="How money moves.",
+        keywords=["payments"],
+        chapters=[{"title": title, "content": text} for title, text in chapters.items()],
+    )
+    best = (await found(machine, query, "meaning", project_id="My App"))[0]
+    contents = {each["chapter"]: each["content"] for each in best["matching_chapters"]}
+    assert contents.keys() == {"(Document Introduction)", *chapters}
+    for title, text in chapters.items():
+        assert contents[title] == f"## {title}\n\n{text}"
+    assert "How money moves." in contents["(Document Introduction)"]
+    assert [each["title"] for each in best["chapters"]] == list(contents)
+    first = next(iter(contents))
+    assert first == ("Chargebacks" if "chargeback" in query else "(Document Introduction)")
+
+
 async def test_only_the_project_that_is_meant_is_searched_unless_all_are(machine):
     await begin(machine)
     ours = await found(machine, "tokens", project_id="My App")

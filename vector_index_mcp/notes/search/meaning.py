@@ -5,7 +5,7 @@ Beside documents, this search finds the main texts of projects and their to-do l
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.notes.calls import Answer, Store
@@ -106,7 +106,7 @@ def _result(store: Store, project: Project, path: str, found: Nearest, words: li
         document = Document(path, "", parts.split(text))
         data = {"title": project.id}
         result = _Result(project, path, "main", found.score, data, revision_of(text.encode()))
-    result.matches.append(_match(document, found, words))
+    result.matches += _matches(document, found, words)
     return result
 
 
@@ -126,30 +126,45 @@ def _of_todo(
     return result
 
 
-def _match(document: Document, found: Nearest, words: list[str]) -> Answer:
-    """Return the chapter that contains the hit's chunk, and the exact lines of the chunk."""
-    first, last = found.chunk.start_line, found.chunk.end_line
-    content = "\n".join(document.text.split("\n")[first - 1 : last])
-    if found.is_stale:  # line numbers may have changed: show the text as it was indexed
-        content = found.chunk.text
-    before = document.front.count("\n")
-    titles = _between(document.parts, first - before, last - before)
-    best = max(titles, key=lambda each: sum(word in each[1].lower() for word in words))
-    return _matched(best[0], best[2], content[:_LONGEST_CONTENT_CHARS], words)
+def _matches(document: Document, found: Nearest, words: list[str]) -> list[Answer]:
+    """Return the chapters that the hit's chunk covers, with its lines in each.
 
-
-def _between(found: Parts, first: int, last: int) -> list[tuple[str, str, str]]:
-    """Return title, text and summary of each part with lines from `first` to `last`; at least one.
-
-    Lines count from 1.
+    Those with most of the words come first.
     """
-    pieces = [(matching.INTRODUCTION, found.head, "")]
-    pieces += [(part.title, part.text, knowledge.first_line(part)) for part in found.parts]
+    first, last = found.chunk.start_line, found.chunk.end_line
+    before = document.front.count("\n")
+    covered = _between(document.parts, first - before, last - before)
+    covered.sort(key=lambda each: -sum(word in each.text.lower() for word in words))
+    if found.is_stale:  # line numbers may have changed: show the text as it was indexed
+        covered = [replace(covered[0], text=found.chunk.text)]
+    shown = []
+    left = _LONGEST_CONTENT_CHARS
+    for each in covered:
+        if left > 0:
+            shown.append(_matched(each.title, each.summary, each.text[:left], words))
+            left -= len(each.text)
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """The lines of a chapter that a chunk covers."""
+
+    title: str
+    text: str
+    summary: str
+
+
+def _between(found: Parts, first: int, last: int) -> list[_Covered]:
+    """Return what lies from line `first` to `last`, counted from 1, by chapter; at least one."""
+    pieces = [_Covered(matching.INTRODUCTION, found.head, "")]
+    pieces += [_Covered(part.title, part.text, knowledge.first_line(part)) for part in found.parts]
     met, at = [], 1
     for piece in pieces:
-        end = at + piece[1].count("\n")
-        if at <= last and end > first and piece[1].strip():
-            met.append(piece)
+        end = at + piece.text.count("\n")
+        if at <= last and end > first and piece.text.strip():
+            lines = piece.text.split("\n")[max(0, first - at) : last + 1 - at]
+            met.append(replace(piece, text="\n".join(lines)))
         at = end
     return met or pieces[-1:]
 
