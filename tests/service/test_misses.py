@@ -187,6 +187,19 @@ async def test_a_name_that_stands_in_skipped_files_alone_is_told_with_them(proje
             assert (answer["absent"], answer["note"]) == ([query], miss.strip())
 
 
+async def test_a_value_that_is_masked_is_not_said_to_be_nowhere(project):
+    value = "hunter2walrusNINE99xQ"
+    write(project, {"conf.py": f'password = "{value}"\n', "other.py": 'password = "sT4ve9pole!"\n'})
+    async with serving(codebase_of(project, FakeEmbedder())) as client:
+        await settled(client)
+        answer = await call(client, "search_index", query=value)
+        assert answer["note"] == (
+            f"No searched file contains `{value}`; these are the nearest. 'conf.py' contains "
+            f"`{value}` and is indexed with credentials masked."
+        )
+        assert value not in str(answer["results"])
+
+
 async def test_a_project_without_any_indexed_file_is_no_miss(tmp_path):
     async with serving(codebase_of(tmp_path, FakeEmbedder())) as client:
         await settled(client)

@@ -156,7 +156,10 @@ async def test_a_glob_is_read_so_that_it_matches_what_exists(client, glob, expec
     [
         ({"path": "srcc/**"}, "No indexed file matches path='srcc/**'."),
         ({"path": "/etc/passwd"}, "No indexed file matches path='/etc/passwd'."),
-        ({"path": "ignored.py"}, "'ignored.py' is not indexed: it is ignored, or no regular file."),
+        (
+            {"path": "ignored.py"},
+            "'ignored.py' is not indexed: it is new, ignored, or no regular file.",
+        ),
         ({"path": "binary.py"}, "'binary.py' is not indexed: binary"),
         ({"language": "go"}, "No indexed files are in the language asked for."),
         (

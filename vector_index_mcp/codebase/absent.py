@@ -111,19 +111,20 @@ async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool =
 
 
 def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
-    """Sentences about empty and skipped files that are called like one of `names`, or contain one.
+    """Sentences about names that files have or contain though the index does not have them.
 
-    Empty if there are none. Reads skipped files that are text, the smallest first, up to 10 MB.
+    The files are empty, skipped, or have masked credentials. Empty if there are none. Reads files
+    that are text, the smallest first, up to 10 MB.
     """
     called = {name.casefold() for name in names}
     left = _MOST_READ_BYTES
     found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for record in sorted(_without_text(ledger), key=lambda record: record.stamp[0]):
-        state = f"not indexed ({record.reason})" if record.state == SKIPPED else "empty"
+        state = _state_of(record)
         size = record.stamp[0]
         if record.key.rpartition("/")[2].casefold() in called:
             found["", state].append(record.key)
-        elif record.reason in _SEARCHED and size <= left:
+        elif (record.reason in _SEARCHED or record.masked) and size <= left:
             left -= size
             data = raw_bytes(project, record.key, size)
             for name in names:
@@ -133,9 +134,18 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
 
 
 def _without_text(ledger: Ledger) -> Iterator[FileRecord]:
+    """Yield the records of files whose text is not in the index, or not all of it."""
     for record in map(ledger.get, ledger.keys()):
-        if record is not None and (record.state == SKIPPED or not record.stamp[0]):
+        if record is None:
+            continue
+        if record.state == SKIPPED or record.masked or not record.stamp[0]:
             yield record
+
+
+def _state_of(record: FileRecord) -> str:
+    if record.masked:
+        return "indexed with credentials masked"
+    return f"not indexed ({record.reason})" if record.state == SKIPPED else "empty"
 
 
 def _sentence(keys: Sequence[str], name: str, state: str) -> str:

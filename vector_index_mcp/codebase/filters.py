@@ -93,13 +93,14 @@ def why_unsearched(path: str, root: Path, ledger: Ledger) -> str:
         if not stat.S_ISDIR(mode):
             return "" if ledger.get(key) is not None else _unindexed(key)
         known = ledger.keys()
-        is_searched = any(other.startswith(f"{key}/") for other in known)
-        return "" if is_searched else f"No file in {key!r} is indexed: it is empty, or ignored."
+        if any(other.startswith(f"{key}/") for other in known):
+            return ""
+        return f"No file in {key!r} is indexed: it is empty, new, or ignored."
     return ""
 
 
 def _unindexed(key: str) -> str:
-    return f"{key!r} is not indexed: it is ignored, or no regular file."
+    return f"{key!r} is not indexed: it is new, ignored, or no regular file."
 
 
 def _link_on(path: str, root: Path) -> str:
