@@ -117,9 +117,9 @@ def _serve_in_foreground(parsed: argparse.Namespace) -> int:
     from vector_index_mcp.serving import lean_mcp
 
     lean_mcp.load()
-    from vector_index_mcp.serving import server, sets, transport
+    from vector_index_mcp.serving import names, server, sets, transport
 
-    tool_set = sets.named(sets.CODEBASE)
+    tool_set = sets.named(names.CODEBASE)
     streams_of_client = transport.StandardStreams()
     anyio.run(server.serve_stdio, tool_set, project, configured, streams_of_client, head_start)
     return 0
@@ -373,7 +373,7 @@ def _endpoint(parsed: argparse.Namespace) -> "Endpoint":
     """The endpoint of a project's service; the service itself checks `allow_broad_path`."""
     from vector_index_mcp.background.endpoint import endpoint_of
     from vector_index_mcp.codebase.project import resolve_project
-    from vector_index_mcp.serving.sets import CODEBASE
+    from vector_index_mcp.serving.names import CODEBASE
 
     return endpoint_of(CODEBASE, resolve_project(parsed.path, allow_broad=True))
 

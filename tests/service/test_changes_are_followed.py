@@ -26,6 +26,8 @@ from serving import (
 from waiting import PATIENCE_SECONDS, eventually
 from writing import replace_at_once, write
 
+from vector_index_mcp.codebase import service
+from vector_index_mcp.errors import BusyError, StoreError
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
@@ -408,3 +410,49 @@ async def test_what_was_read_in_the_second_of_its_save_is_read_once_more(coarse_
 
         await eventually(is_trusted)
         assert codebase.index.ledger.get("one.py").stamp == stamp_of((root / "one.py").stat())
+
+
+async def test_what_is_indexed_while_a_search_runs_is_found_by_it(project, embedder, monkeypatch):
+    codebase = codebase_of(project, embedder)
+    async with codebase.running(Role.VISITOR):  # without a watcher: events are ours to make
+        await converged(codebase)
+        write(project, {"new.py": "def elderberry(): pass\n"})
+        codebase.index.indexer.queue.touch(["new.py"])
+        asked = []
+
+        async def overtaken(*arguments, **options):
+            answered = await ask(*arguments, **options)
+            asked.append(len(answered.hits))
+            run = await codebase.index.trigger(force_reindex=False)
+            await run.finished.wait()
+            return answered
+
+        ask = service.ask
+        monkeypatch.setattr(service, "ask", overtaken)
+        answer = await codebase.search("elderberry", 5)
+        assert [hit.chunk.key for hit in answer.hits][:1] == ["new.py"]
+        assert answer.absent == ()
+        assert len(asked) == 2
+        await codebase.search("elderberry", 5)
+        assert len(asked) == 3, "nothing was saved before this one"
+
+
+async def test_a_service_that_does_not_answer_is_not_said_to_keep_the_index(project, embedder):
+    silence = []
+    keeper = codebase_of(project, embedder)
+    async with keeper.running(Role.KEEPER):
+        await converged(keeper)
+        for role in (Role.VISITOR, Role.READER):
+            for said in ("", "the service of x does not answer"):
+                silence[:] = [said]
+                other = codebase_of(project, embedder, silence_of_service=silence.copy().pop)
+                async with other.running(role):
+                    answer = await other.search("apple", 5)
+                    assert [hit.chunk.key for hit in answer.hits][:1] == ["one.py"]
+                    lack = f"Recent changes may be missing: {said}."
+                    assert (lack in answer.note) == bool(said)
+                    assert ("no process keeps" in answer.note) is False
+                    with pytest.raises((BusyError, StoreError)) as refused:
+                        await other.index.trigger(force_reindex=False)
+                    assert ("follows every change" in str(refused.value)) == (not said)
+                    assert said in str(refused.value)

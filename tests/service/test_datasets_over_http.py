@@ -9,7 +9,7 @@ from shelves import DIMENSION, MODEL, datasets_of, index_of, put, write
 from waiting import eventually
 
 from vector_index_mcp.datasets import listing
-from vector_index_mcp.serving.sets import DATASETS
+from vector_index_mcp.serving.names import DATASETS
 
 pytestmark = pytest.mark.anyio
 

@@ -7,6 +7,8 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.documents import calls
+from vector_index_mcp.documents.reach import out_of_reach
+from vector_index_mcp.indexing.keeper import Role
 
 pytestmark = pytest.mark.anyio
 
@@ -143,3 +145,15 @@ async def test_a_configuration_that_cannot_be_read_is_named_by_searches(tmp_path
         assert str(home.configuration) in result.structured_content["note"]
         [text], _ = await texts_of(client, "get", file="new/a.md")
         assert str(home.configuration) in text
+
+
+@pytest.mark.parametrize("role", [Role.VISITOR, Role.READER])
+async def test_a_service_that_does_not_answer_is_named(unmounted, role):
+    documents, _, _ = unmounted
+    silent = documents_of(
+        documents.home, FakeEmbedder(dimension=64), silence_of_service=lambda: "its service hangs"
+    )
+    async with silent.running(role):
+        await eventually(lambda: silent.index.progress.error)
+        assert (await out_of_reach(silent, "docs")) == "Its service hangs"
+    assert "its service hangs" not in (await out_of_reach(documents)).lower()

@@ -19,10 +19,10 @@ from vector_index_mcp.engine.search import search
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
 from vector_index_mcp.indexing.asking import ask
-from vector_index_mcp.indexing.keeper import Options, Role, chunker_of
+from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
 from vector_index_mcp.processes import detached

@@ -110,7 +110,7 @@ def reason_of_silence(endpoint: Endpoint) -> str:
     """What to tell a user whose service hangs."""
     return (
         f"the background service of {endpoint.place} does not answer; look at {endpoint.log}, "
-        "and end it with `vector-index-mcp stop`"
+        f"and end it with `{endpoint.stop_command}`"
     )
 
 
@@ -159,6 +159,11 @@ def hangs(endpoint: Endpoint, patience: float) -> bool:
         return False
     connection.close()
     return False
+
+
+def silence(endpoint: Endpoint, patience: float) -> str:
+    """Why a service that runs is of no use: it `hangs`; empty if it answers, or none runs."""
+    return reason_of_silence(endpoint) if hangs(endpoint, patience) else ""
 
 
 def call(

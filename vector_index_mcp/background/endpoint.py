@@ -48,6 +48,12 @@ class Endpoint:
     """The place that it serves: an absolute resolved path."""
 
     @property
+    def stop_command(self) -> str:
+        """The command that ends the service, given in its folder if it is that of a project."""
+        tool_set = "" if self.tool_set == _FIRST_SET else f"{self.tool_set} "
+        return f"vector-index-mcp {tool_set}stop"
+
+    @property
     def socket_path(self) -> Path:
         """The Unix domain socket; it does not exist on systems without such sockets."""
         return self.folder / f"{self.name}.sock"

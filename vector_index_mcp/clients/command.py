@@ -17,7 +17,7 @@ from vector_index_mcp.clients.served import Collections, Project, Served, Shelf,
 from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.documents.home import check_name
 from vector_index_mcp.errors import ConfigFileError, SettingsError
-from vector_index_mcp.serving.sets import CODEBASE, DATASETS, DOCUMENTS, NOTES
+from vector_index_mcp.serving.names import CODEBASE, DATASETS, DOCUMENTS, NOTES
 
 _NONE = {
     CODEBASE: "no client has an entry for this project",

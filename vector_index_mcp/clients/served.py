@@ -8,7 +8,7 @@ from typing import Protocol
 
 from vector_index_mcp.console.documents import arguments
 from vector_index_mcp.documents.home import DEFAULT_NAME
-from vector_index_mcp.serving.sets import DATASETS, DOCUMENTS, NOTES
+from vector_index_mcp.serving.names import DATASETS, DOCUMENTS, NOTES
 
 # The variables by which clients name the project's folder, with an optional default value.
 _PROJECT_VARIABLE = re.compile(r"\$\{(?:workspaceFolder|CLAUDE_PROJECT_DIR)(?::-[^}]{0,1000})?\}")

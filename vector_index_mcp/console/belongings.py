@@ -42,7 +42,7 @@ from vector_index_mcp.serving.folders import (
     cache_folder,
     state_folder,
 )
-from vector_index_mcp.serving.sets import CODEBASE
+from vector_index_mcp.serving.names import CODEBASE
 from vector_index_mcp.settings import Settings
 
 Remove = Callable[[], list[Left]]

@@ -26,7 +26,7 @@ from vector_index_mcp.errors import (
     first_of,
 )
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.serving.sets import CODEBASE
+from vector_index_mcp.serving.names import CODEBASE
 from vector_index_mcp.settings import Settings
 
 Result = TypeVar("Result")

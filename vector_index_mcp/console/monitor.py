@@ -22,7 +22,7 @@ from vector_index_mcp.console.output import visible_status
 from vector_index_mcp.console.terminal import prepared, write
 from vector_index_mcp.errors import ServiceEndedError
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.serving.sets import CODEBASE
+from vector_index_mcp.serving.names import CODEBASE
 
 Show = Callable[[IndexStatus | str], None]
 """Shows a status; or why no service can be started while none is running, and empty if one can."""

@@ -13,7 +13,7 @@ from vector_index_mcp.codebase.project import resolve_project
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, ProjectError, SettingsError
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.serving.sets import CODEBASE
+from vector_index_mcp.serving.names import CODEBASE
 from vector_index_mcp.sharing.place import TOOL_SET
 
 _FOLLOW_SECONDS = 0.2

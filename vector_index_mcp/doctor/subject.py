@@ -22,7 +22,7 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.place import Place, index_uri
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.serving.loading import folder_of, load_codebase, open_documents
-from vector_index_mcp.serving.sets import CODEBASE, DOCUMENTS
+from vector_index_mcp.serving.names import CODEBASE, DOCUMENTS
 from vector_index_mcp.settings import Settings
 
 _ENDED = "the background service has just ended; try again"

@@ -88,12 +88,11 @@ async def _published(uri: str, subject: Project, settings: Settings) -> tuple[st
         StorageError: If the store refuses or is silent.
     """
     from vector_index_mcp.files.folder import Folders
-    from vector_index_mcp.indexing.keeper import chunker_of
     from vector_index_mcp.indexing.mirroring.reading import (  # and LanceDB
         branches_of,
         first_snapshot_of,
     )
-    from vector_index_mcp.indexing.preparing.recipe import Recipe
+    from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
 
     try:
         with anyio.fail_after(_SECONDS):

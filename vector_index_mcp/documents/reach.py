@@ -1,4 +1,4 @@
-"""Says why documents may be missed: folders or the configuration cannot be read now."""
+"""Says why documents may be missed: something cannot be read, or nobody follows the changes."""
 
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.errors import counted
@@ -7,7 +7,7 @@ _MOST_NAMED = 3
 
 
 async def out_of_reach(documents: Documents, name: str = "") -> str:
-    """Return sentences about folders and a configuration that cannot be read; empty if all can.
+    """Return sentences about what cannot be read, or is not followed; empty if all is well.
 
     Args:
         documents: The documents; they must be running.
@@ -15,6 +15,8 @@ async def out_of_reach(documents: Documents, name: str = "") -> str:
     """
     folders = [folder for folder in documents.index.folders if name in {"", folder.name}]
     problems = [*(await documents.index.looks.absent(folders)).values()]
+    if documents.index.indexer is None and (error := documents.index.progress.error):
+        problems.insert(0, error)
     if documents.problem:
         problems.insert(0, documents.problem)
     sentences = [f"{each[:1].upper()}{each[1:]}" for each in problems[:_MOST_NAMED]]

@@ -6,7 +6,7 @@ gives the index up and opens it again, since another process may have it by then
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from vector_index_mcp import errors
 from vector_index_mcp.engine.store.reach import is_local
@@ -32,7 +33,7 @@ from vector_index_mcp.indexing.openers import opener_of
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place, Remote
-from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.run import Kind
@@ -70,6 +71,9 @@ class Options:
     """The settings for an index that does not lie on this machine."""
     shared: Shared | None = None
     """Where somebody publishes the same index; None if nobody does."""
+    silence_of_service: Callable[[], str] = str
+    """Returns why the service that keeps this index follows no changes now: it does not answer.
+    Empty if it answers, or none runs. May take seconds."""
 
 
 class Role(StrEnum):
@@ -252,12 +256,12 @@ class Keeper:
             try:
                 if role is Role.READER:
                     if await self.opener.has_writer():
-                        self._state.enter(State.WATCHING)
+                        await self._stand_aside(role)
                 elif await self.opener.become_writer():
                     with _reporting_faults():
                         return await self.looks.while_it_answers(self.opener.uri, self._opened())
                 else:
-                    self._state.enter(State.WATCHING)
+                    await self._stand_aside(role)
                     delay = self.opener.seconds_between_looks
             except ProjectError as error:  # the folders may come back at any time
                 self._state.enter(State.ERROR, str(error))
@@ -272,6 +276,13 @@ class Keeper:
             # The crew may have started children for an index that did not open.
             await self._pipeline.crew.end()
             await self._next_try(delay)
+
+    async def _stand_aside(self, role: Role) -> None:
+        """Note that another process writes the index, and whether it answers."""
+        silence = ""
+        if role is not Role.KEEPER:  # which becomes the writer as soon as the other one ends
+            silence = await anyio.to_thread.run_sync(self._options.silence_of_service)
+        self._state.enter(State.ERROR if silence else State.WATCHING, silence or None)
 
     async def _step_back(self) -> None:
         """Release an index on another machine that cannot be opened: another writer may manage."""
@@ -384,13 +395,3 @@ class Kept:
     indexer: Indexer
     vectors: Vectors
     freshness: Freshness
-
-
-def chunker_of(recipe: Recipe, folders: Folders) -> str:
-    """The version of the chunker for the manifest: another version would make other chunks.
-
-    It includes how a nameless folder is read. The manifest notes that of named folders one by one,
-    since they come and go.
-    """
-    nameless = folders.of("")
-    return f"{recipe.version} {nameless.reading.version}" if nameless else recipe.version

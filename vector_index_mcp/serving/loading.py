@@ -5,7 +5,7 @@ Does not import MCP: a command that opens an index itself would wait half a seco
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
+from vector_index_mcp.background import contact
+from vector_index_mcp.background.endpoint import endpoint_of
+from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Reading, Selection
 from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
@@ -25,6 +28,7 @@ from vector_index_mcp.serving.folders import (
     team_place,
 )
 from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.names import CODEBASE, DOCUMENTS
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -123,6 +127,7 @@ def load_codebase(
             _options_of(settings, _recipe_of(settings), REMEDIES),
             team=team_place(settings),
             shared=Shared.of(settings.shared_index, branch),
+            silence_of_service=_silence_of(CODEBASE, project),
         ),
         _embedder_of(settings, REMEDIES, is_code=True),
         _cache_of(settings),
@@ -165,7 +170,10 @@ def load_documents(home: "Home", settings: Settings) -> "Documents":
     return Documents(
         home,
         configuration.read(home.configuration),
-        _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True), REMEDIES),
+        replace(
+            _options_of(settings, Recipe(settings.chunk_max_chars, is_prose=True), REMEDIES),
+            silence_of_service=_silence_of(DOCUMENTS, home.configuration),
+        ),
         _embedder_of(settings, REMEDIES),
         _cache_of(settings),
         _language_model_of(settings),
@@ -304,6 +312,17 @@ def _language_model_of(settings: Settings) -> "LanguageModel | None":
     return LanguageModel(
         settings.llm_url, settings.llm_model, settings.llm_key, settings.llm_seconds
     )
+
+
+def _silence_of(tool_set: str, place: Path) -> Callable[[], str]:
+    def silence() -> str:
+        try:
+            endpoint = endpoint_of(tool_set, place)
+        except ProjectError:  # without a runtime folder, nobody runs a service
+            return ""
+        return contact.silence(endpoint, contact.JOINING_SECONDS)
+
+    return silence
 
 
 def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "Options":

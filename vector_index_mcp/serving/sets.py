@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from vector_index_mcp import __version__
 from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.serving.names import CODEBASE, DATASETS, DOCUMENTS, NOTES
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from vector_index_mcp.serving.guard import App
     from vector_index_mcp.serving.listener import Page
     from vector_index_mcp.settings import Settings
-
-CODEBASE, DOCUMENTS, NOTES, DATASETS = "codebase", "documents", "notes", "datasets"
 
 
 class Service(Protocol):

@@ -13,7 +13,7 @@ from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.workspace import Ask, Workspace
 from vector_index_mcp.errors import BackgroundError, NoServiceError
 from vector_index_mcp.processes.detached import Detached, NoThreadError
-from vector_index_mcp.serving import server, sets, transport
+from vector_index_mcp.serving import names, server, sets, transport
 from vector_index_mcp.settings import Settings
 
 _MOST_CALLERS = 4  # threads at once that call the service of one project
@@ -39,7 +39,7 @@ def _asking(projects: Sequence[Path], host_arguments: Sequence[str]) -> Ask:
     callers = {project: Detached(_MOST_CALLERS, "caller") for project in projects}
 
     async def ask(project: Path, name: str, given: dict[str, Any]) -> dict[str, Any]:
-        endpoint = endpoint_of(sets.CODEBASE, project)
+        endpoint = endpoint_of(names.CODEBASE, project)
         call = partial(
             contact.call, endpoint, name, given, lambda _: None, host_arguments, may_repeat=True
         )

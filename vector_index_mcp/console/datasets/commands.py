@@ -28,7 +28,7 @@ from vector_index_mcp.console.datasets.arguments import (
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.serving.sets import DATASETS
+from vector_index_mcp.serving.names import DATASETS
 
 if TYPE_CHECKING:
     from vector_index_mcp.settings import Settings

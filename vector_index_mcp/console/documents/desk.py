@@ -12,7 +12,7 @@ from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.console.documents import progress
 from vector_index_mcp.documents.home import Home
-from vector_index_mcp.serving.sets import DOCUMENTS
+from vector_index_mcp.serving.names import DOCUMENTS
 
 if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.settings import Settings

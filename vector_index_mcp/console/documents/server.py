@@ -10,7 +10,7 @@ from vector_index_mcp.background import relay
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.console import listening
 from vector_index_mcp.documents.home import Home
-from vector_index_mcp.serving.sets import DOCUMENTS
+from vector_index_mcp.serving.names import DOCUMENTS
 
 DEFAULT_PORT = 18_765
 

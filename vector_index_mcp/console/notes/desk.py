@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.console.colours import PLAIN, Colours
-from vector_index_mcp.serving.sets import NOTES
+from vector_index_mcp.serving.names import NOTES
 
 if TYPE_CHECKING:  # a front end needs the standard library alone
     from vector_index_mcp.notes.calls import Store

@@ -8,6 +8,7 @@ from vector_index_mcp.engine import chunk, fields, prose
 from vector_index_mcp.engine.types import Chunk, Document, Entry, StoredChunk
 from vector_index_mcp.files import secrets
 from vector_index_mcp.files.conversion import CONVERTED
+from vector_index_mcp.files.folder import Folders
 from vector_index_mcp.files.language import VERSION as LANGUAGE_VERSION
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import Text
@@ -105,3 +106,13 @@ def _document(key: str, text: Text, entries: tuple[Entry, ...]) -> Document:
 
 def _original(key: str) -> str:
     return key.replace("/", os.sep)
+
+
+def chunker_of(recipe: Recipe, folders: Folders) -> str:
+    """The version of the chunker for the manifest: another version would make other chunks.
+
+    It includes how a nameless folder is read. The manifest notes that of named folders one by one,
+    since they come and go.
+    """
+    nameless = folders.of("")
+    return f"{recipe.version} {nameless.reading.version}" if nameless else recipe.version
