@@ -190,6 +190,41 @@ async def test_a_link_that_becomes_a_file_is_one_everywhere(both, is_ahead):
 
 
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
+@pytest.mark.parametrize("is_gone", [False, True], ids=["file", "gone"])
+@pytest.mark.parametrize("kind", ["link", "submodule"])
+async def test_one_that_was_only_taken_changes_and_goes(both, kind, is_gone, is_ahead):
+    laptop, desktop = both
+    path, person = "projects/app/other.md", ("-c", "user.name=Ann", "-c", "user.email=a@b.org")
+    if kind == "link":
+        linked(laptop, path, "main.md")
+        committed(laptop, path)
+    else:
+        staged(laptop)
+        entry = f"160000,{commit(laptop.home)},{path}"
+        git(laptop.home, "update-index", "--add", "--cacheinfo", entry)
+        git(laptop.home, *person, "commit", "--quiet", "-m", "A submodule")
+    await laptop.synced()
+    await desktop.synced()
+    assert not (desktop.home / path).is_symlink()
+    (laptop.home / path).unlink(missing_ok=True)
+    staged(laptop)
+    git(laptop.home, "rm", "--quiet", "--cached", path)
+    if not is_gone:
+        (laptop.home / path).write_text("A file now.\n", encoding="utf-8")
+        git(laptop.home, "add", path)
+    git(laptop.home, *person, "commit", "--quiet", "-m", "No more")
+    await laptop.synced()
+    if is_ahead:
+        await main(desktop, "# Other\n", project="other")
+    await desktop.synced()
+    await laptop.synced()
+    assert entries(desktop) == entries(laptop)
+    assert (path in entries(desktop)) is not is_gone
+    assert (desktop.home / path).exists() is not is_gone
+    assert await read(laptop, "other" if is_ahead else "app")
+
+
+@pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 async def test_a_link_in_place_of_a_folder_is_one_everywhere(both, is_ahead):
     laptop, desktop = both
     path = "projects/app/more"
