@@ -83,6 +83,30 @@ def test_nothing_is_left_to_mask(half: Half) -> None:
         assert [len(line) for line in found.split("\n")] == [len(x) for x in case.text.split("\n")]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        # Short keys of mixed letters and digits.
+        ("export SECRET_TOKEN=Qw8xPz3rTyU7\n", "export SECRET_TOKEN=************\n"),
+        ('const token = "Qw8xPz3rTyU7";\n', 'const token = "************";\n'),
+        ('token = "RightParen1"\n', None),
+        ('nonce_key = "Version12Beta"\n', None),
+        # Words with numbers, where nothing but a name stands before them.
+        ("db:\n  password: hunter2hunter2\n", "db:\n  password: **************\n"),
+        ("PASSWORD=sunflower77", "PASSWORD=***********"),
+        ("  - password: sunflower77\r\n", "  - password: ***********\r\n"),
+        ("password = sunflower77\n", None),  # in code, a name
+        ("connect(password=sunflower77)\n", None),
+        ("    password: sunflower77,\n", None),
+        ("password: sunflower\n", None),
+        ("password: p1\n", None),
+        ("if x: password: sunflower77\n", None),
+    ],
+)
+def test_short_keys_and_numbered_words_are_told_from_names(text: str, shown: str | None) -> None:
+    assert masked(text)[0] == (shown or text)
+
+
 texts = st.sampled_from([t for case in TUNED.credentials for t in (case.text, case.secret)])
 glue = st.one_of(st.text(max_size=6), st.sampled_from(list("\"'=: \n\t-*/\\<>_.@,;")))
 

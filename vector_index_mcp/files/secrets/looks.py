@@ -36,6 +36,9 @@ _LEAST_RANDOM_PIECE = 10
 # three it is 2, of small letters and digits 2.5; in identifiers it is 4 to 6.
 _LONGEST_RANDOM_RUN = 2.8
 _LONGEST_RUN_OF_PASSWORDS = 2.5
+_LONGEST_SCRAMBLED_RUN = 1.7  # of random letters of both sizes and digits, one in ten is longer
+_NUMBERED = re.compile(r"(?:[a-z]{4,}[0-9]{1,})+")
+_LEAST_NUMBERED = 9
 _LEAST_PAIRS = 4
 _LEAST_TURNS = 2
 _LEAST_TURNING_PIECE = 5
@@ -102,6 +105,20 @@ def is_mixed(value: str) -> bool:
     if _EXPRESSION.search(value):
         return False
     return is_turning(value) or not _NAME_LIKE.fullmatch(value)
+
+
+def is_scrambled(value: str) -> bool:
+    """Return whether `value` is one piece of small and capital letters and digits, all mixed."""
+    if len(value) < _LEAST_RANDOM_PIECE or not _PIECE.fullmatch(value):
+        return False
+    runs = _RUNS.findall(value)
+    has_all = _DIGIT.search(value) and not value.isupper() and not value.islower()
+    return bool(has_all) and len(value) <= _LONGEST_SCRAMBLED_RUN * len(runs)
+
+
+def is_numbered_word(value: str) -> bool:
+    """Return whether `value` is words of small letters and numbers, as people choose passwords."""
+    return len(value) >= _LEAST_NUMBERED and _NUMBERED.fullmatch(value) is not None
 
 
 def is_turning(value: str) -> bool:

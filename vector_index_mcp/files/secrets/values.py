@@ -8,10 +8,12 @@ from vector_index_mcp.files.secrets.linear import Pattern
 from vector_index_mcp.files.secrets.looks import (
     is_mixed,
     is_name_of_parts,
+    is_numbered_word,
     is_password,
     is_phrase,
     is_placeholder,
     is_random,
+    is_scrambled,
     is_turning,
 )
 
@@ -63,6 +65,8 @@ _MORE = re.compile(
 _SIGNS = frozenset("!#$%^~@?")  # which stand between no operands
 _IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
 _LONGEST_VALUE = 2_000
+_LONGEST_SETTING = 200
+_SETTING = re.compile(r"[ \t]{0,40}(?:export |set |- )?[\w.-]{1,80}(?:=|:[ \t]{1,9})")
 _LONGEST_SHORT_NAME = 4
 _LONGEST_WORD_BEFORE = 14
 _OTHER_TOKENS = tuple(  # words before "token" or "key" that make it no secret
@@ -149,11 +153,26 @@ def _is_secret(text: str, value: _Value, is_password_name: bool) -> bool:
     if is_password_name:
         if value.is_literal and (value.is_likely or is_phrase(written)):
             return is_password(written)
-        return is_mixed(written)
+        return is_mixed(written) or (
+            is_numbered_word(written) and value.is_likely and _is_setting(text, value)
+        )
     if is_phrase(written):
         return value.is_literal
     if is_random(written, _LEAST_KEY):
         return True
+    if value.is_likely and is_scrambled(written):
+        return True
     is_long_enough = len(written) >= _LEAST_MIXED_KEY and not written.isalnum()
     is_name = is_name_of_parts(written)
     return value.is_likely and is_long_enough and not is_name and is_turning(written)
+
+
+def _is_setting(text: str, value: _Value) -> bool:
+    """Return whether a line is nothing but a name and an unquoted value, as in YAML and shells.
+
+    In code, such a value would be another name.
+    """
+    start = text.rfind("\n", max(0, value.start - _LONGEST_SETTING), value.start) + 1
+    end = text.find("\n", value.end, value.end + 3)
+    behind = text[value.end : end if end >= 0 else value.end + 3]
+    return not behind.strip() and _SETTING.fullmatch(text, start, value.start) is not None
