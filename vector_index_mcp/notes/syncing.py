@@ -137,7 +137,9 @@ class Syncing:
         short = branch.removeprefix("refs/heads/")
         ours, theirs = (self._repository.commit_of(r) for r in (branch, tracking(branch)))
         state = "up to date" if ours == theirs else self._distance(ours, theirs)
-        problem = f"; {self.problem}; the service tries again by itself" if self.problem else ""
+        problem = ""
+        if self.problem:
+            problem = f" as of the last fetch; {self.problem}; the service tries again by itself"
         return f"origin/{short} ({state}{problem})"
 
     def _distance(self, ours: str, theirs: str) -> str:
