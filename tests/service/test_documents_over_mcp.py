@@ -852,6 +852,17 @@ async def test_what_holds_keys_is_not_read_either(live, name):
         await settled(documents)
 
 
+async def test_a_name_of_several_documents_names_them(live):
+    documents, client, folder = live
+    write(folder, {"notes/readme.md": "# Another\n", "docs/readme.md": "# One\n"})
+    await settled(documents)
+    result = await called(client, "get", file="readme.md")
+    assert "# One" in str(result["content"][0])
+    assert result["content"][1]["text"] == "The same name means notes/readme.md as well."
+    result = await called(client, "get", file="docs/readme.md")
+    assert len(result["content"]) == 1
+
+
 async def test_a_collection_that_cannot_be_indexed_now_is_said_to_be_listed(live):
     documents, _, folder = live
     other = documents_of(documents.home, FakeEmbedder())

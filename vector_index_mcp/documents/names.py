@@ -31,6 +31,8 @@ class Found:
     key: str
     line: int | None = None
     """The line to begin at, 120 for `file.md:120`; None if the name has none."""
+    others: tuple[str, ...] = ()
+    """The keys of the other documents that the name means as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,9 @@ def _nearest(keys: Collection[str], readings: Iterable[_Reading]) -> Found | Non
         if key.endswith(path) and (distance := _distance(key, path)) is not None
     ]
     if ranked:
-        _, number, at = min(ranked)
-        return Found(names[at], wanted[number][1])
+        distance, number, at = min(ranked)
+        others = (names[other] for *match, other in sorted(ranked) if match == [distance, number])
+        return Found(names[at], wanted[number][1], tuple(others)[1:])
     for path, line in wanted:
         if (place := _of_slug(spelled, slug_of(path))) is not None:
             return Found(names[place], line)

@@ -100,7 +100,23 @@ def test_what_means_no_document(asked):
     ],
 )
 def test_what_is_nearer_to_the_letter_wins(asked, key, line):
-    assert find(ODD, asked) == Found(key, line)
+    found = find(ODD, asked)
+    assert (found.key, found.line) == (key, line)
+
+
+@pytest.mark.parametrize(
+    ("asked", "others"),
+    [
+        ("readme.md", ("b/readme.md", "c/readme.md")),
+        ("readme.md:3", ("b/readme.md", "c/readme.md")),
+        ("a/readme.md", ()),
+        ("deep/readme.md", ()),
+        ("eadme.md", ("b/readme.md", "c/readme.md", "c/deep/readme.md")),
+    ],
+)
+def test_what_else_a_name_means_is_known(asked, others):
+    keys = ["a/readme.md", "b/readme.md", "c/readme.md", "c/deep/readme.md"]
+    assert find(keys, asked).others == others
 
 
 @given(st.sampled_from(ODD + KEYS), st.integers(1, 99))
