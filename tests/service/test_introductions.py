@@ -56,11 +56,23 @@ async def test_the_explanation_shows_why_it_is_there(tmp_path):
     assert second.why.likelihood["introduction"] < 0
 
 
-async def test_a_beginning_of_badges_is_passed_over(tmp_path):
-    badge = "[![build](https://ci.example/status.svg)](https://ci.example/pears)\n"
-    logo = '<p align="center"><img src="https://pears.example/logo.svg" alt="The logo"></p>\n'
-    head = f"# Pears\n\n{logo}{badge * 40}\n"
-    write(tmp_path, {"README.md": f"{head}\n## Why\n\nIt sorts fruit by its weight.\n"})
+BADGES = {
+    "README.md": (
+        '# Pears\n\n<p align="center"><img src="https://pears.example/a.svg" alt="The logo"></p>\n',
+        "[![build](https://ci.example/status.svg)](https://ci.example/pears)\n",
+    ),
+    "README.rst": (
+        "Pears\n=====\n\n",
+        ".. image:: https://ci.example/status.svg\n   :target: https://ci.example/pears\n"
+        "   :alt: What the build of pears says\n\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BADGES)
+async def test_a_beginning_of_badges_is_passed_over(tmp_path, name):
+    head, badge = BADGES[name]
+    write(tmp_path, {name: f"{head}{badge * 25}\nWhy\n---\n\nIt sorts fruit by its weight.\n"})
     async with served(tmp_path, {"src/weigh.py": FILES["src/weigh.py"]}) as client:
         first = (await asked(client))["results"][0]
         assert "It sorts fruit by its weight." in first["extracted_text_chunk"]

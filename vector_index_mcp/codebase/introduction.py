@@ -34,8 +34,11 @@ _README = re.compile(
     r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?", re.IGNORECASE
 )
 _LICENSE = re.compile(r"(licen[cs]e|copying)([.-][\w.-]{1,30})?", re.IGNORECASE)
-# Tags, the text of links and images, addresses and headings: a beginning may be nothing else.
-_DECORATION = re.compile(r"<[^<>]*>|!?\[[^\[\]]*\]|\bhttps?://\S+|^#.*$", re.MULTILINE)
+# Tags, the text of links and images, addresses, headings, and directives of reStructuredText: a
+# beginning may be nothing else.
+_DECORATION = re.compile(
+    r"<[^<>]*>|!?\[[^\[\]]*\]|\bhttps?://\S+|^#.*$|^\.\. .*(?:\n[ \t]+\S.*)*", re.MULTILINE
+)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LEAST_WORDS = 3
 _BEGINNING = 4  # chunks
