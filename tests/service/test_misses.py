@@ -322,6 +322,16 @@ async def test_code_like_a_line_is_found_without_that_line(client):
     assert "tests/test_cart.py" in {hit["file_path"] for hit in answer["results"]}
 
 
+async def test_the_line_itself_is_no_other_place_of_its_file(tmp_path):
+    body = "\n".join(f"    total += price_{number} * amount" for number in range(30))
+    functions = [f"def sum_{name}(amount):\n    total = 0\n{body}\n" for name in "abcd"]
+    async with served(tmp_path / "project", {"sums.py": "\n\n".join(functions)}) as client:
+        found = await call(client, "search_index", query="", similar_to="sums.py:5", top_k=1)
+        places = [place.split()[0].split("-") for place in found["results"][0]["also"]]
+        assert places
+        assert not any(int(first) <= 5 <= int(last) for first, last in places)
+
+
 async def test_of_code_like_a_line_what_a_query_asks_for_comes_first(tmp_path):
     code = "class {0}:\n    def open(self, way):\n        self.{0} = way.take({0}, self.{1})\n"
     rows = {f"{name}.py": code.format(name, "plain") for name in ("one", "two", "three")}

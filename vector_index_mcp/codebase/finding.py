@@ -99,7 +99,11 @@ class _Search:
         about = self.wanted.query.subject
         most = max(_MOST_NARROWED, self.limit) if about else self.limit
         hits = await search(self.store, Query(chunk.text), embed, most + 1, self.filters)
-        others = [hit for hit in hits if not _overlap(hit.chunk, chunk)]
+        others = [
+            replace(hit, also=tuple(each for each in hit.also if not _overlap(each, chunk)))
+            for hit in hits
+            if not _overlap(hit.chunk, chunk)
+        ]
         others = (first_about(others, about, "query") if about else others)[: self.limit]
         why = await self._why_none(others)
         if not (others or why) and self.question.ledger.chunk_count <= len(hits):
