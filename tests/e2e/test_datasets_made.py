@@ -26,7 +26,7 @@ PROJECT = {
 }
 GUIDE = {
     "guide/install.md": "# Installation\n\nUnpack the archive and run the installer.\n",
-    "guide/fruit.md": "# Fruit\n\nBananas are yellow and rich in potassium.\n",
+    "guide/fruit.md": "# Fruit\n\nBananas are yellow and rich in potassium." + " Peel them." * 40,
     "guide/picture.svg": "<svg/>\n",
 }
 
@@ -233,6 +233,8 @@ def test_a_script_gets_json_from_the_commands_of_the_bridge():
         shown = ran(place, "search", "guide", "yellow", "fruit").stdout.splitlines()
         assert shown[0].startswith("1. ")
         assert shown[0].endswith("guide/fruit.md")
+        assert shown[1].endswith("…")
+        assert len(shown[1]) <= 304
         done = ran(place, "search", "guid", "fruit", status=2)
         assert "Dataset 'guid' does not exist" in done.stderr
         done = ran(place, "search", "guide", "x" * 2_000, status=2)

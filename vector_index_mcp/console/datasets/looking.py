@@ -30,6 +30,7 @@ _HOW_TO_GET_ONE = (
     "a dataset from a folder of texts, and `datasets add FILE` unpacks one that `datasets pack` "
     "wrote"
 )
+_MOST_SNIPPET_CHARS = 300  # four lines of a terminal
 _LABELS = {
     "id": "Id",
     "name": "Name",
@@ -147,6 +148,8 @@ def _search(line: argparse.Namespace, settings: "Settings") -> int:
         raise QueryError(str(error)) from error
     for number, result in enumerate(found.results, start=1):
         snippet = " ".join(result.snippet.split())
+        if len(snippet) > _MOST_SNIPPET_CHARS:
+            snippet = f"{snippet[:_MOST_SNIPPET_CHARS].rstrip()}…"
         write(visible(f"{number}. {result.title} ({result.score:.2f})  {result.path}"))
         write(f"   {visible(snippet)}")
     for note in found.notes if found.results else [*found.notes, "nothing found"]:
