@@ -26,11 +26,11 @@ from serving import (
 from waiting import PATIENCE_SECONDS, eventually
 from writing import replace_at_once, write
 
-from vector_index_mcp.codebase import service
 from vector_index_mcp.errors import BusyError, StoreError
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
+from vector_index_mcp.indexing import asking
 from vector_index_mcp.indexing.indexer import FILES_PER_BATCH
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
@@ -421,17 +421,17 @@ async def test_what_is_indexed_while_a_search_runs_is_found_by_it(project, embed
         asked = []
 
         async def overtaken(*arguments, **options):
-            answered = await ask(*arguments, **options)
+            answered = await answer(*arguments, **options)
             asked.append(len(answered.hits))
             run = await codebase.index.trigger(force_reindex=False)
             await run.finished.wait()
             return answered
 
-        ask = service.ask
-        monkeypatch.setattr(service, "ask", overtaken)
-        answer = await codebase.search("elderberry", 5)
-        assert [hit.chunk.key for hit in answer.hits][:1] == ["new.py"]
-        assert answer.absent == ()
+        answer = asking._answered
+        monkeypatch.setattr(asking, "_answered", overtaken)
+        found = await codebase.search("elderberry", 5)
+        assert [hit.chunk.key for hit in found.hits][:1] == ["new.py"]
+        assert found.absent == ()
         assert len(asked) == 2
         await codebase.search("elderberry", 5)
         assert len(asked) == 3, "nothing was saved before this one"

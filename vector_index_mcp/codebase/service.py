@@ -78,12 +78,6 @@ class Codebase:
         return (await backlog_of(self.index)).pending
 
     @property
-    def _is_behind(self) -> bool:
-        """Whether changes are known that are not indexed yet."""
-        indexer = self.index.indexer
-        return indexer is not None and indexer.outdated_path_count > 0
-
-    @property
     def state(self) -> str:
         """The `status` of `get_status`."""
         return self.index.state.current
@@ -143,8 +137,7 @@ class Codebase:
             hits, found.unjudged = await self._judge.ranked(what, found.hits)
             return hits[:most]
 
-        asking = partial(
-            ask,
+        answered = await ask(
             self.index,
             what.query.text,
             find,
@@ -152,10 +145,6 @@ class Codebase:
             wait_for_model=wait_for_model,
             on_loading=on_loading,
         )
-        is_behind = self._is_behind
-        answered = await asking()
-        if is_behind and not self._is_behind:  # what was saved before has arrived meanwhile
-            answered = await asking()
         answer = await self._answer(what, answered, found, offset, began)
         self.recent.note(asked(answer, asker))
         return answer

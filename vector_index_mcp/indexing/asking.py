@@ -151,8 +151,9 @@ async def ask(
     Args:
         live_index: It must be running.
         text: The text to embed, if `find` needs a vector.
-        find: Searches one store. It is called again if the index was replaced meanwhile, or after
-            an error whose cause is unknown.
+        find: Searches one store. It is called again if the index was replaced meanwhile, after an
+            error whose cause is unknown, or if changes were indexed meanwhile that nobody would
+            miss afterwards.
         limit: How many hits at most.
         wait_for_model: Whether to wait until the model is loaded. Otherwise the model is loaded in
             the background, and this search does without it.
@@ -169,8 +170,18 @@ async def ask(
     question_of = partial(
         Question, live_index, text, wait_for_model=wait_for_model, on_loading=on_loading
     )
-    answering = _answered(live_index, question_of, find, limit)
-    return await live_index.looks.while_it_answers(live_index.uri, answering)
+    was_behind = _is_behind(live_index)
+    while True:
+        answering = _answered(live_index, question_of, find, limit)
+        answered = await live_index.looks.while_it_answers(live_index.uri, answering)
+        if not was_behind or _is_behind(live_index):  # the answer reports what is still missing
+            return answered
+        was_behind = False
+
+
+def _is_behind(live_index: LiveIndex) -> bool:
+    """Whether changes are known that are not indexed yet."""
+    return live_index.indexer is not None and live_index.indexer.outdated_path_count > 0
 
 
 async def _answered(
