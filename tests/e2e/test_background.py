@@ -321,6 +321,22 @@ async def test_a_service_that_does_not_answer_is_listed_and_can_be_ended(place):
     assert (await place.run(place.project)).returncode == 0  # another one is started as ever
 
 
+async def test_who_searches_without_a_service_hears_that_it_does_not_answer(place):
+    indexed = await place.run("index", place.project)
+    assert indexed.returncode == 0
+    assert (await place.run("search", place.project, "weather")).returncode == 0
+    service = place.service()
+    search = ("search", place.project, "unicorn_rides", "--no-service", "--json")
+    said = f"Recent changes may be missing: the background service of {place.project} does not"
+    assert said not in json.loads((await place.run(*search)).stdout)["note"]
+    service.suspend()
+    try:
+        write(place.project, {"new.py": "def unicorn_rides(): pass\n"})
+        assert said in json.loads((await place.run(*search)).stdout)["note"]
+    finally:
+        reaped([service])
+
+
 async def test_a_clock_that_is_set_back_makes_no_uptime_negative(place):
     assert (await place.run(place.project)).returncode == 0
     set_back = "import time\nnow = time.time\ntime.time = lambda: now() - 86_400\n"
