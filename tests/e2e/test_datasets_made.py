@@ -242,6 +242,11 @@ def test_a_script_gets_json_from_the_commands_of_the_bridge():
         assert "Traceback" not in done.stderr
         for wrong in (["guide"], ["guide", "fruit", "--index", str(index)], ["--query", "fruit"]):
             ran(place, "search", *wrong, status=2)
+        [data] = (index / "chunks.lance/data").iterdir()
+        data.write_bytes(data.read_bytes()[:-50])
+        done = ran(place, "list", status=1)
+        assert "guide/manifest.json: its table is damaged" in done.stdout
+        assert done.stderr == "", "what the library said is for a log"
 
 
 def test_a_script_is_told_what_is_wrong_as_json():

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART, put_in_place
 from vector_index_mcp.processes import errand
+
+_log = logging.getLogger(__name__)
 
 _CONVERTING, _PROVING = (f"vector_index_mcp.datasets.{name}" for name in ("converting", "proving"))
 # A million texts, 3 GB, take minutes. Small files that take longer are made to block a reader.
@@ -110,5 +113,9 @@ async def _done(seconds: float, module: str, *arguments: str) -> None:
                 answer = await child.answer(seconds)
     except errand.ErrandError as error:
         raise BadDatasetError(str(error)) from None
+    if cause := answer.get("cause"):
+        _log.info(
+            "%s: %s", arguments[0], cause
+        )  # for a log; nobody in front of a terminal needs it
     if words := str(answer.get("error", "")):
         raise BadDatasetError(words)

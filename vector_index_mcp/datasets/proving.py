@@ -6,7 +6,6 @@ crash the library, they crash only this process.
 
 import asyncio
 import json
-import logging
 import os
 import sys
 from collections.abc import Callable
@@ -26,8 +25,6 @@ from vector_index_mcp.processes import confined
 
 if sys.platform != "win32":
     import resource
-
-_log = logging.getLogger(__name__)
 
 _ADDRESS_BYTES = 16_000_000_000  # most of what LanceDB reserves it never uses
 # What it does use Linux counts apart: a few rows may take gigabytes, packed into a small file. What
@@ -52,8 +49,7 @@ def main(_: IO[bytes], sink: IO[bytes], __: Callable[[], None], *arguments: str)
     except MemoryError:
         answer = {"error": "searching it needs more memory than is allowed for a dataset"}
     except (StoreError, LookupError, TypeError, ValueError, AttributeError) as error:
-        _log.warning("%s: %s", arguments[0], error)
-        answer = {"error": _DAMAGED}
+        answer = {"error": _DAMAGED, "cause": str(error)}
     sink.write(json.dumps(answer).encode() + b"\n")
     sink.flush()
 
