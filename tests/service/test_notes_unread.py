@@ -224,6 +224,27 @@ async def test_one_that_was_only_taken_changes_and_goes(both, kind, is_gone, is_
     assert await read(laptop, "other" if is_ahead else "app")
 
 
+async def test_a_document_in_place_of_one_is_no_edit_by_hand(both):
+    laptop, desktop = both
+    path = "projects/app/knowledge/other.md"
+    await laptop.done("create_knowledge_file", **document("first"))
+    linked(laptop, path, "first.md")
+    committed(laptop, path)
+    await laptop.synced()
+    await desktop.synced()
+    await desktop.done("create_knowledge_file", **document("other"))
+    await desktop.synced()
+    subjects = git(desktop.home, "log", "--format=%s").splitlines()
+    assert not [each for each in subjects if each.startswith("Edited by hand")]
+    assert git(desktop.home, "ls-tree", "HEAD", path).startswith("100644 blob")
+
+
+def document(name):
+    chapters = [{"title": "Chapter", "content": "Text."}]
+    about = {"title": name, "introduction": "About it.", "keywords": ["k"], "chapters": chapters}
+    return {"project_id": "app", "filename": name} | about
+
+
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 async def test_a_link_in_place_of_a_folder_is_one_everywhere(both, is_ahead):
     laptop, desktop = both

@@ -317,9 +317,8 @@ class Syncing:
         stay = self._staying(coming)
         files = {path: data for path, data in coming.files.items() if path not in stay}
         # Edits made by hand are committed by now. A file that still differs is one that
-        # `.gitignore` keeps out of the history: replacing it would lose it. What is not on the
-        # disk, such as a link that was taken from the remote, cannot be lost.
-        paths = [p for p in (*files, *coming.copies) if disk.status(p) is not None]
+        # `.gitignore` keeps out of the history: replacing it would lose it.
+        paths = [*files, *coming.copies]
         if unkept := writer.by_hand.changed(tree, paths, is_needed=True):
             raise Refusal(
                 Code.GIT_ERROR,

@@ -315,6 +315,8 @@ def _language_model_of(settings: Settings) -> "LanguageModel | None":
 
 
 def _silence_of(tool_set: str, place: Path) -> Callable[[], str]:
+    """Return what asks the service of `place` and says why it is of no use; see `Options`."""
+
     def silence() -> str:
         try:
             endpoint = endpoint_of(tool_set, place)

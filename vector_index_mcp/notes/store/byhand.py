@@ -127,8 +127,9 @@ class ByHand:
                     self._read_if_other(tree, path, now, read, is_needed=is_needed)
                 else:
                     gone.append(path)
-        # A file that is ignored by now, or was replaced by a link, exists: it stays committed.
-        gone = [path for path in gone if tree.id_of(path) and self.disk.status(path) is None]
+        # A file that is ignored by now, or was replaced by a link, exists: it stays committed. A
+        # link or a submodule that was taken from a remote is not on the disk, and not deleted.
+        gone = [path for path in gone if tree.has_file(path) and self.disk.status(path) is None]
         found = self._compared(tree, read)
         if left := filtered(self.disk, tree, found):
             if is_needed:

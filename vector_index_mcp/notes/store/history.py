@@ -74,6 +74,10 @@ class Tree:
         mode = self._files.get(path, (_FILE, ""))[0]
         return mode if mode in PLAIN else _FILE
 
+    def has_file(self, path: str) -> bool:
+        """Return whether a file is at `path`, and not a link or a submodule."""
+        return self._files.get(path, ("", ""))[0] in PLAIN
+
     def is_submodule(self, path: str) -> bool:
         """Return whether a submodule is at `path`: another repository's files lie below it."""
         return self._files.get(path, ("", ""))[0] == _SUBMODULE
