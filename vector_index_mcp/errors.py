@@ -30,7 +30,9 @@ This module imports next to nothing, so that `sentence` works even when no file 
 no memory is left.
 """
 
+import contextlib
 import errno
+import os
 from enum import StrEnum, auto
 
 _MEMORY = "end other programs, or raise the limit of memory (`ulimit -v`) where it is started"
@@ -50,6 +52,7 @@ _REMEDIES = {
     errno.EAGAIN: "raise the limit of processes (`ulimit -u`) where it is started",
 }
 _OTHERWISE = "`vector-index-mcp doctor` examines the machine"
+_NOWHERE = "the folder that this program was started in is gone; `cd` to another one"
 # From the dynamic loader, if a library does not fit into memory; the last one is Python's own, if
 # it has no room for the error either (seen with 80 MB).
 _SIGNS_OF_MEMORY = (
@@ -281,6 +284,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def _has_working_folder() -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return bool(os.getcwd())  # noqa: PTH109 - one call of the system
+    return False
+
+
 def sentence(error: BaseException) -> str:
     """What happened and what to do about it; of an exception group, its first error counts."""
     error = first_of(error)
@@ -289,6 +298,8 @@ def sentence(error: BaseException) -> str:
         return _THREADS
     if isinstance(error, MemoryError) or any(s in words.lower() for s in _SIGNS_OF_MEMORY):
         return f"there is not enough memory ({words}); {_MEMORY}"
+    if isinstance(error, FileNotFoundError) and not (error.filename or _has_working_folder()):
+        return _NOWHERE
     if isinstance(error, OSError) and error.strerror:
         what = f"{error.filename}: " if error.filename else ""
         remedy = _REMEDIES.get(error.errno or 0, _OTHERWISE)

@@ -1,5 +1,7 @@
 """What errors of the system are told as."""
 
+from pathlib import Path
+
 import pytest
 
 from vector_index_mcp.errors import counted, is_of_machine, sentence
@@ -39,3 +41,15 @@ def test_a_thread_that_cannot_be_started_is_told_once():
 )
 def test_a_number_has_its_noun(number, words):
     assert counted(number, "file") == words
+
+
+def test_a_working_folder_that_is_gone_is_named(tmp_path, monkeypatch):
+    other = FileNotFoundError(2, "No such file or directory")  # of a socket, for example
+    assert "`cd` to another one" not in sentence(other)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError) as error:
+        Path.cwd()
+    assert "`cd` to another one" in sentence(error.value)
+    assert "`cd`" not in sentence(FileNotFoundError(2, "No such file or directory", "/nowhere"))
