@@ -285,7 +285,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def _has_working_folder() -> bool:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         return bool(os.getcwd())  # noqa: PTH109 - one call of the system
     return False
 

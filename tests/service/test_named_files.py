@@ -170,7 +170,7 @@ async def test_a_file_that_exists_and_is_ignored_is_not_called_missing(tmp_path)
         for query, note in (
             ("node_modules/left/index.js", "'node_modules/left/index.js' is not indexed: it is "),
             (f"{root}/node_modules/left/index.js:1", "'node_modules/left/index.js' is not indexed"),
-            ("node_modules/left", "No file in 'node_modules/left' is indexed: it is empty, new, or "),
+            ("node_modules/left", "No file in 'node_modules/left' is indexed: it is empty, new"),
         ):
             answer = await call(client, "search_index", query=query)
             assert answer["note"].startswith(note)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import secrets
+import shlex
 import shutil
 import socket
 import stat
@@ -50,8 +51,8 @@ class Endpoint:
     @property
     def stop_command(self) -> str:
         """The command that ends the service, given in its folder if it is that of a project."""
-        tool_set = "" if self.tool_set == _FIRST_SET else f"{self.tool_set} "
-        return f"vector-index-mcp {tool_set}stop"
+        place = "" if self.tool_set == _FIRST_SET else f" {shlex.quote(self.place)}"
+        return f"vector-index-mcp stop{place}"
 
     @property
     def socket_path(self) -> Path:

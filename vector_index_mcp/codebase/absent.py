@@ -12,6 +12,7 @@ from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import FileRecord, Filters
 from vector_index_mcp.engine.words import joined, last_name, words
+from vector_index_mcp.files import secrets
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.glob import shown
 from vector_index_mcp.files.read import MINIFIED, TOO_LARGE, raw_bytes
@@ -22,6 +23,7 @@ _MOST_REPORTED = 3  # words; for each of them, all texts are scanned
 _MOST_READ_BYTES = 10_000_000  # of skipped files, for one answer; 20 ms if they were read lately
 _SEARCHED = {MINIFIED, TOO_LARGE}
 """The reasons for which a file is skipped that may be searched for a name all the same."""
+_LEAST_HIDDEN = 6  # characters of a masked value that is looked for
 _MOST_FILES = 3  # files that one sentence names
 _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{3,8}(?![^\W\d_])")
 _SAYS_LITTLE = frozenset(
@@ -127,10 +129,35 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
         elif (record.reason in _SEARCHED or record.masked) and size <= left:
             left -= size
             data = raw_bytes(project, record.key, size)
+            if record.masked:
+                data = _hidden_in(data)
             for name in names:
-                if last_name(name).encode("utf-8", "replace") in data:
+                if _has(data, name, is_whole=record.masked > 0):
                     found[name, state].append(record.key)
     return " ".join(_sentence(keys, name, state) for (name, state), keys in found.items())
+
+
+def _hidden_in(data: bytes) -> bytes:
+    """Return what is masked in a text, with blanks in place of the rest."""
+    text = data.decode("utf-8", "replace")
+    shown = secrets.masked(text)[0]
+    hidden = (old if old != new else " " for old, new in zip(text, shown, strict=True))
+    return "".join(hidden).encode()
+
+
+def _has(data: bytes, name: str, *, is_whole: bool) -> bool:
+    """Whether a text contains a name.
+
+    Args:
+        data: The text.
+        name: The name.
+        is_whole: Whether it must be no part of a longer word: else, who asks for the beginnings of
+            a masked value would learn it letter by letter.
+    """
+    wanted = last_name(name).encode("utf-8", "replace")
+    if not is_whole:
+        return wanted in data
+    return len(wanted) >= _LEAST_HIDDEN and wanted in data.split()
 
 
 def _without_text(ledger: Ledger) -> Iterator[FileRecord]:

@@ -132,10 +132,11 @@ async def get(
         return Missing(asked, (), await out_of_reach(documents, found.key.partition("/")[0]))
     cut = lines.cut(text.body, line, part.max_lines)
     body = lines.numbered(cut.text, cut.start) if part.is_numbered else cut.text
-    links, note = await documents.links_of(ledger, text.key), _about_others(found.others)
+    links, notes = await documents.links_of(ledger, text.key), [_about_others(found.others)]
     if cut.start > max(count := len(lines.lines_of(text.body)), 1):
-        note = f"The document has {counted(count, 'line')}; line {cut.start:,} is behind its end"
-    return replace(text, body=body, links=links, note=note)
+        end = f"The document has {counted(count, 'line')}; line {cut.start:,} is behind its end"
+        notes.insert(0, end)
+    return replace(text, body=body, links=links, note=". ".join(filter(None, notes)))
 
 
 def _about_others(keys: Sequence[str]) -> str:

@@ -114,5 +114,6 @@ async def _output_of(command: Sequence[str]) -> bytes:
 def _end_group_of(process: anyio.abc.Process) -> None:
     if os.name != "posix":
         return  # closing it ends it, alone
-    with contextlib.suppress(ProcessLookupError):
+    # macOS forbids it if nothing of the group runs any more.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -6,6 +6,7 @@ replaced meanwhile, reports damage, and drops or refreshes hits whose files have
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -170,18 +171,22 @@ async def ask(
     question_of = partial(
         Question, live_index, text, wait_for_model=wait_for_model, on_loading=on_loading
     )
+    answer = partial(_answered, live_index, question_of, find, limit)
+    await live_index.looks.while_it_answers(live_index.uri, wait_for_first_scan(live_index))
     was_behind = _is_behind(live_index)
-    while True:
-        answering = _answered(live_index, question_of, find, limit)
-        answered = await live_index.looks.while_it_answers(live_index.uri, answering)
-        if not was_behind or _is_behind(live_index):  # the answer reports what is still missing
-            return answered
-        was_behind = False
+    answered = await live_index.looks.while_it_answers(live_index.uri, answer())
+    if was_behind and not _is_behind(live_index):  # else, the answer reports what is missing
+        with suppress(StoreError):  # the first answer is still one
+            answered = await live_index.looks.while_it_answers(live_index.uri, answer())
+    return answered
 
 
 def _is_behind(live_index: LiveIndex) -> bool:
-    """Whether changes are known that are not indexed yet."""
-    return live_index.indexer is not None and live_index.indexer.outdated_path_count > 0
+    """Whether there are changes that are not indexed yet."""
+    indexer = live_index.indexer
+    if indexer is None:
+        return False
+    return indexer.outdated_path_count > 0 or live_index.progress.is_catching_up
 
 
 async def _answered(
@@ -191,7 +196,6 @@ async def _answered(
     limit: int,
 ) -> Answered:
     is_again = False
-    await wait_for_first_scan(live_index)
     if live_index.vectors is not None:
         live_index.vectors.check_model()
     was_catching_up = live_index.progress.is_catching_up

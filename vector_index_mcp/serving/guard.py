@@ -182,7 +182,7 @@ class Guard:
         self._under_way += not listens
         self._listening += listens
         try:
-            await self._pass_on(scope, receive, send_guarded)
+            await self._pass_on(scope, receive, send_guarded, listens=listens)
         finally:
             self._under_way -= not listens
             self._listening -= listens
@@ -199,9 +199,9 @@ class Guard:
         self._arriving.pop(0).cancel()
         return None
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, *, listens: bool) -> None:
         """Read the whole body, and have the application answer the request."""
-        body = await self._arrived(receive)
+        body = await self._arrived(receive, listens=listens)
         if body is None:  # the client has left
             return
         if isinstance(body, Refusal):
@@ -217,15 +217,16 @@ class Guard:
 
         await self._app(scope, replay, send)
 
-    async def _arrived(self, receive: Receive) -> bytes | Refusal | None:
+    async def _arrived(self, receive: Receive, *, listens: bool) -> bytes | Refusal | None:
         """Wait for the whole body; None if the client leaves before its end."""
         with anyio.move_on_after(_BODY_SECONDS) as arriving:
-            self._arriving.append(arriving)
+            if not listens:  # one that only listens takes up no room of the others
+                self._arriving.append(arriving)
             try:
                 return await _body(receive)
             finally:
-                has_place = arriving in self._arriving
-                if has_place:
+                has_place = listens or arriving in self._arriving
+                if arriving in self._arriving:
                     self._arriving.remove(arriving)
         return _TOO_SLOW if has_place else _CROWDED_OUT
 

@@ -95,7 +95,10 @@ def test_nothing_is_left_to_mask(half: Half) -> None:
         ("db:\n  password: hunter2hunter2\n", "db:\n  password: **************\n"),
         ("PASSWORD=sunflower77", "PASSWORD=***********"),
         ("  - password: sunflower77\r\n", "  - password: ***********\r\n"),
+        ("password: sunflower77 # of the box\n", "password: *********** # of the box\n"),
         ("password = sunflower77\n", None),  # in code, a name
+        ("x = {\n  password: sunflower77\n}\n", None),
+        ("connect(\n    password=sunflower77\n)\n", None),
         ("connect(password=sunflower77)\n", None),
         ("    password: sunflower77,\n", None),
         ("password: sunflower\n", None),

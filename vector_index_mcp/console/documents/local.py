@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -50,6 +51,7 @@ async def answered(
         show(progress)
 
     documents = await open_documents(home.configuration, settings)
+    fail = partial(_fail_in_the_end, documents, is_writing=name in _WRITES)
     is_there = os.path.exists(home.index)  # noqa: ASYNC240 - one look
     role = Role.READER if is_there and name in _LOOKS else Role.VISITOR
     async with documents.running(role):
@@ -57,18 +59,22 @@ async def answered(
             return None
         if role is Role.VISITOR and name not in _UPDATES:
             with suppress(StoreError):  # it is logged, and the index can be searched as it is
-                async with calls.beside(_fail_in_the_end, documents):
+                async with calls.beside(fail):
                     await calls.catch_up(documents, tell)
-        async with calls.beside(_fail_in_the_end, documents):
+        async with calls.beside(fail):
             return await calls.answer(documents, name, given, tell)
 
 
-async def _fail_in_the_end(documents: Documents) -> None:
-    """Raise the error of an index that cannot be written, once it has lasted for 5 seconds."""
+async def _fail_in_the_end(documents: Documents, *, is_writing: bool) -> None:
+    """Raise the error of an index that cannot be written, once it has lasted for 5 seconds.
+
+    Whoever only reads can do so while another process, which may hang, has the index.
+    """
     since = None
     while True:
         await anyio.sleep(_LOOK_SECONDS)
-        error = documents.index.progress.error
+        is_ours = is_writing or documents.index.indexer is not None
+        error = (documents.index.progress.error or "") if is_ours else ""
         since = (since or anyio.current_time()) if error else None
         if since is not None and anyio.current_time() - since > _ERROR_SECONDS:
             raise StoreError(error)

@@ -66,6 +66,8 @@ _SIGNS = frozenset("!#$%^~@?")  # which stand between no operands
 _IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
 _LONGEST_VALUE = 2_000
 _LONGEST_SETTING = 200
+# A comment may stand behind it. A bracket in the next line would end a list of arguments or fields.
+_BEHIND_SETTING = re.compile(r"[ \t]{0,40}(?:[ \t]#[^\n]{0,200})?\r?(?:\n(?!\s{0,80}[)}\]])|\Z)")
 _SETTING = re.compile(r"[ \t]{0,40}(?:export |set |- )?[\w.-]{1,80}(?:=|:[ \t]{1,9})")
 _LONGEST_SHORT_NAME = 4
 _LONGEST_WORD_BEFORE = 14
@@ -173,6 +175,5 @@ def _is_setting(text: str, value: _Value) -> bool:
     In code, such a value would be another name.
     """
     start = text.rfind("\n", max(0, value.start - _LONGEST_SETTING), value.start) + 1
-    end = text.find("\n", value.end, value.end + 3)
-    behind = text[value.end : end if end >= 0 else value.end + 3]
-    return not behind.strip() and _SETTING.fullmatch(text, start, value.start) is not None
+    is_alone = _SETTING.fullmatch(text, start, value.start) is not None
+    return is_alone and _BEHIND_SETTING.match(text, value.end) is not None

@@ -161,7 +161,7 @@ def _between(found: Parts, first: int, last: int) -> list[_Covered]:
     pieces += [_Covered(part.title, part.text, knowledge.first_line(part)) for part in found.parts]
     met, at = [], 1
     for piece in pieces:
-        end = at + piece.text.count("\n")
+        end = at + len(piece.text.splitlines())
         if at <= last and end > first and piece.text.strip():
             lines = piece.text.split("\n")[max(0, first - at) : last + 1 - at]
             met.append(replace(piece, text="\n".join(lines)))
