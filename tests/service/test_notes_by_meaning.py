@@ -97,7 +97,9 @@ async def test_documents_main_texts_and_tasks_are_found(machine, mode):
 
 @pytest.mark.parametrize("query", ["money returns", "what a chargeback is"])
 async def test_short_chapters_of_one_chunk_are_told_apart(machine, query):
-    chapters = {"Refunds": "They take a week.", "Chargebacks": "A bank asks.", "Retries": "Thrice."}
+    # A separator of lines that is no line end for an index.
+    refunds = "They take\u2028a week\u2028or\u2028two\u2028."
+    chapters = {"Refunds": refunds, "Chargebacks": "A bank asks.", "Retries": "Thrice."}
     await machine.done(
         "create_knowledge_file",
         project_id="My App",

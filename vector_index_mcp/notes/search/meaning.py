@@ -161,10 +161,11 @@ def _between(found: Parts, first: int, last: int) -> list[_Covered]:
     pieces += [_Covered(part.title, part.text, knowledge.first_line(part)) for part in found.parts]
     met, at = [], 1
     for piece in pieces:
-        end = at + len(piece.text.splitlines())
+        lines = piece.text.split("\n")  # the last is empty if the text ends with a line end
+        end = at + len(lines) - (not lines[-1])
         if at <= last and end > first and piece.text.strip():
-            lines = piece.text.split("\n")[max(0, first - at) : last + 1 - at]
-            met.append(replace(piece, text="\n".join(lines)))
+            covered = lines[max(0, first - at) : last + 1 - at]
+            met.append(replace(piece, text="\n".join(covered)))
         at = end
     return met or pieces[-1:]
 
