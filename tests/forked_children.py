@@ -79,14 +79,14 @@ class Fork(anyio.abc.AsyncResource):
 
 
 async def started(
-    command: Sequence[str], env: Mapping[str, str] | None = None
+    command: Sequence[str], env: Mapping[str, str] | None = None, **streams: int
 ) -> Fork | anyio.abc.Process:
     """As `children.started`."""
     python, rest = list(command[: len(_PYTHON)]), command[len(_PYTHON) :]
     imported = _IMPORTED.get(tuple(rest[:1])) or _IMPORTED.get(tuple(rest[:2]))
     folder = os.environ.get(template.VARIABLE)  # in a service that is a fork
     if imported is None or python != _PYTHON or (folder and imported != PREPARING):
-        return await _start(command, env)
+        return await _start(command, env, **streams)
     module, *arguments = rest
     wanted = {
         "module": module,

@@ -129,35 +129,24 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
         elif (record.reason in _SEARCHED or record.masked) and size <= left:
             left -= size
             data = raw_bytes(project, record.key, size)
-            if record.masked:
-                data = _hidden_in(data)
             for name in names:
-                if _has(data, name, is_whole=record.masked > 0):
+                wanted = last_name(name).encode("utf-8", "replace")
+                if wanted in data and (not record.masked or _is_hidden(wanted, data)):
                     found[name, state].append(record.key)
     return " ".join(_sentence(keys, name, state) for (name, state), keys in found.items())
 
 
-def _hidden_in(data: bytes) -> bytes:
-    """Return what is masked in a text, with blanks in place of the rest."""
+def _is_hidden(value: bytes, data: bytes) -> bool:
+    """Whether a value is masked in a text, as a whole.
+
+    Who asks for the beginnings of a masked value must not learn it letter by letter.
+    """
+    if len(value) < _LEAST_HIDDEN:
+        return False
     text = data.decode("utf-8", "replace")
     shown = secrets.masked(text)[0]
     hidden = (old if old != new else " " for old, new in zip(text, shown, strict=True))
-    return "".join(hidden).encode()
-
-
-def _has(data: bytes, name: str, *, is_whole: bool) -> bool:
-    """Whether a text contains a name.
-
-    Args:
-        data: The text.
-        name: The name.
-        is_whole: Whether it must be no part of a longer word: else, who asks for the beginnings of
-            a masked value would learn it letter by letter.
-    """
-    wanted = last_name(name).encode("utf-8", "replace")
-    if not is_whole:
-        return wanted in data
-    return len(wanted) >= _LEAST_HIDDEN and wanted in data.split()
+    return value in "".join(hidden).encode().split()
 
 
 def _without_text(ledger: Ledger) -> Iterator[FileRecord]:

@@ -114,8 +114,6 @@ async def _done(seconds: float, module: str, *arguments: str) -> None:
     except errand.ErrandError as error:
         raise BadDatasetError(str(error)) from None
     if cause := answer.get("cause"):
-        _log.info(
-            "%s: %s", arguments[0], cause
-        )  # for a log; nobody in front of a terminal needs it
+        _log.info("%s: %s", arguments[0], cause)  # for a log: a terminal shows the words alone
     if words := str(answer.get("error", "")):
         raise BadDatasetError(words)

@@ -106,9 +106,10 @@ def _nearest(keys: Collection[str], readings: Iterable[_Reading]) -> Found | Non
         if key.endswith(path) and (distance := _distance(key, path)) is not None
     ]
     if ranked:
-        distance, number, at = min(ranked)
-        others = (names[other] for *match, other in sorted(ranked) if match == [distance, number])
-        return Found(names[at], wanted[number][1], tuple(others)[1:])
+        ranked.sort()
+        distance, number, at = ranked[0]
+        others = (names[place] for *match, place in ranked[1:] if match == [distance, number])
+        return Found(names[at], wanted[number][1], tuple(others))
     for path, line in wanted:
         if (place := _of_slug(spelled, slug_of(path))) is not None:
             return Found(names[place], line)

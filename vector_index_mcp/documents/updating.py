@@ -16,7 +16,7 @@ from vector_index_mcp.documents.catalog import entry_at, keys_of
 from vector_index_mcp.documents.configuration import Collection
 from vector_index_mcp.files import repository
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.processes import git
+from vector_index_mcp.processes import children, git
 
 _PULL = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C")
 _ONLY_FORWARD = ("pull", "--ff-only", "--no-rebase", "--no-autostash")
@@ -89,15 +89,10 @@ async def _output_of(command: Sequence[str]) -> bytes:
     Raises:
         OSError: If the system starts no process.
     """
-    # As in `children.started`: nobody would wait for a process whose start is cancelled.
-    with anyio.CancelScope(shield=True):
-        process = await anyio.open_process(
-            command,
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.STDOUT,
-            env=git.environment(),
-            start_new_session=True,  # without a terminal, git cannot ask for a password
-        )
+    # It leads a session of its own: without a terminal, git cannot ask for a password.
+    process = await children.started(
+        command, git.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT
+    )
     async with process:
         assert process.stdout is not None
         try:

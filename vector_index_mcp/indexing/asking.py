@@ -153,8 +153,8 @@ async def ask(
         live_index: It must be running.
         text: The text to embed, if `find` needs a vector.
         find: Searches one store. It is called again if the index was replaced meanwhile, after an
-            error whose cause is unknown, or if changes were indexed meanwhile that nobody would
-            miss afterwards.
+            error whose cause is unknown, or if changes that waited were indexed meanwhile: this
+            search may have missed them, and nothing would report that.
         limit: How many hits at most.
         wait_for_model: Whether to wait until the model is loaded. Otherwise the model is loaded in
             the background, and this search does without it.
@@ -172,12 +172,13 @@ async def ask(
         Question, live_index, text, wait_for_model=wait_for_model, on_loading=on_loading
     )
     answer = partial(_answered, live_index, question_of, find, limit)
-    await live_index.looks.while_it_answers(live_index.uri, wait_for_first_scan(live_index))
+    in_time = partial(live_index.looks.while_it_answers, live_index.uri)
+    await in_time(wait_for_first_scan(live_index))
     was_behind = _is_behind(live_index)
-    answered = await live_index.looks.while_it_answers(live_index.uri, answer())
+    answered = await in_time(answer())
     if was_behind and not _is_behind(live_index):  # else, the answer reports what is missing
         with suppress(StoreError):  # the first answer is still one
-            answered = await live_index.looks.while_it_answers(live_index.uri, answer())
+            answered = await in_time(answer())
     return answered
 
 

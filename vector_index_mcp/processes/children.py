@@ -45,9 +45,11 @@ async def start(
 
 
 async def started(
-    command: Sequence[str], env: Mapping[str, str] | None = None
+    command: Sequence[str], env: Mapping[str, str] | None = None, **streams: int
 ) -> "anyio.abc.Process":
     """Start `command` as a process of its own; the caller ends it.
+
+    Its standard streams are those of `APART`, unless `streams` has others.
 
     Cancelling waits for the start and does not interrupt it: a half-started process would be left
     to nobody, and asyncio would report it on stderr when it ends. So the caller always gets the
@@ -59,5 +61,5 @@ async def started(
     import anyio  # not needed by callers of `command`
 
     with anyio.CancelScope(shield=True):
-        process = await anyio.open_process(command, env=env, **APART)
+        process = await anyio.open_process(command, env=env, **{**APART, **streams})
     return process

@@ -74,7 +74,7 @@ async def _fail_in_the_end(documents: Documents, *, is_writing: bool) -> None:
     while True:
         await anyio.sleep(_LOOK_SECONDS)
         is_ours = is_writing or documents.index.indexer is not None
-        error = (documents.index.progress.error or "") if is_ours else ""
-        since = (since or anyio.current_time()) if error else None
+        error = documents.index.progress.error
+        since = (since or anyio.current_time()) if error and is_ours else None
         if since is not None and anyio.current_time() - since > _ERROR_SECONDS:
             raise StoreError(error)
