@@ -1,7 +1,8 @@
 """Orders the chunks of one file with a linear model over a few features. Pure.
 
-Each chunk's own score is most of it. But the head of a file, with its imports and what it says of
-itself, has many words of a question and seldom the answer, which stands inside of a definition.
+Each chunk's own score is most of it. But the answer mostly stands inside of a definition, and some
+chunks have many words of a question and seldom the answer: the head of a file, with its imports and
+what it says of itself; a long comment, apart from what it describes; a crowd of short definitions.
 benchmarks/learn_chunks.py fits the model, and tests it on packages that it has not seen.
 """
 
@@ -9,6 +10,7 @@ import math
 from dataclasses import astuple, dataclass
 from operator import mul
 
+from vector_index_mcp.engine.comments import is_all_comments
 from vector_index_mcp.engine.kinds import DOCS, kinds_of
 from vector_index_mcp.engine.types import StoredChunk
 
@@ -23,10 +25,17 @@ class ChunkEvidence:
     """Whether it is the first chunk of a file of code."""
     inside: float
     """Whether it is code that lies inside of a definition."""
+    comment: float
+    """Whether a chunk of code has nothing but comments."""
+    crowd: float
+    """How many names it defines: 0 for none, 1 for `CROWD` or more."""
 
+
+CROWD = 10
+"""So many definitions in one chunk count as a crowd."""
 
 # Fitted by benchmarks/learn_chunks.py on 2,130 files of right answers in 72 packages.
-WEIGHTS = ChunkEvidence(2.39, -0.82, 0.38)
+WEIGHTS = ChunkEvidence(2.39, -0.82, 0.38, -2.07, -1.06)
 """The weights of the features, in logits; by words alone, almost the same are learned."""
 
 
@@ -42,6 +51,8 @@ def evidence_of(chunk: StoredChunk, alone: float) -> ChunkEvidence:
         alone,
         head=float(is_code and chunk.chunk_index == 0),
         inside=float(is_code and bool(chunk.scope)),
+        comment=float(is_code and is_all_comments(chunk.text)),
+        crowd=min(len(chunk.symbols), CROWD) / CROWD,
     )
 
 

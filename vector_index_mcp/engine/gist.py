@@ -7,11 +7,10 @@ of a whole chunk these are a few words among many, so the vector of a gist is ad
 import re
 
 from vector_index_mcp.engine import scripts
+from vector_index_mcp.engine.comments import comments_in
 from vector_index_mcp.engine.words import spelled_out
 
 _LONGEST_CHARS = 300  # 60 tokens; the mean is 155 characters, a fifth of what is read of a chunk
-_COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--|;|[rb]?\"\"\"|'''|<!--)")
-_QUOTES = ('"""', "'''")
 # The word that begins a definition in most languages, a receiver as Go has it, and the name.
 _DEFINITION = re.compile(
     r"\b(?:class|def|defmodule|enum|export const|extension|fn|fun|func|function|impl|interface"
@@ -24,19 +23,8 @@ def gist_of(text: str) -> str:
     """Return the gist of a text as `fields.embedded_text` makes it; empty if nothing tells."""
     place, _, code = text.partition("\n")
     names = " ".join(dict.fromkeys(_DEFINITION.findall(code)))
-    comments = _comments_in(code)
+    comments = " ".join(comments_in(code))
     if not names and not comments and " " not in place:  # the text has its file's name, too
         return ""
     told = f"{place} {spelled_out(names)} {comments}"
     return scripts.words_of(told[:_LONGEST_CHARS]).strip()
-
-
-def _comments_in(code: str) -> str:
-    """Return the lines of comments and the strings that document something."""
-    comments: list[str] = []
-    inside = False
-    for line in code.split("\n"):
-        if inside or _COMMENT.match(line):
-            comments.append(line.strip())
-            inside ^= sum(map(line.count, _QUOTES)) % 2 == 1
-    return " ".join(comments)

@@ -41,6 +41,47 @@ def test_outside_of_definitions_the_better_place_comes_first():
     assert shown(chunks) == {"view.py": 4}
 
 
+COMMENTS = [
+    ("view.ts", "/**\n * How differences are shown.\n *\n * ```\n * show(a, b)\n * ```\n */\n"),
+    ("view.ts", " * differences are shown\n\n * side by side\n"),
+    ("view.go", "// Differences are shown\n\n// side by side.\n"),
+    ("view.py", '"""Differences.\n\nThey are shown side by side.\n"""\n'),
+    ("view.lua", "-- differences are shown\n"),
+]
+
+
+@pytest.mark.parametrize(("key", "comment"), COMMENTS)
+def test_what_a_comment_describes_comes_before_the_comment(key, comment):
+    about = {"scope": "function show", "total_chunks": 9}
+    chunks = {
+        stored(key, 3, text=comment, **about): 10.0,
+        stored(key, 4, text="function show(differences) {\n", **about): 7.0,
+    }
+    assert shown(chunks) == {key: 4}
+
+
+@pytest.mark.parametrize(
+    "text", ["// differences\nshow(a, b)\n", "a -- differences\n", 'x = """\ndifferences\n"""\n']
+)
+def test_code_with_comments_is_no_comment(text):
+    about = {"scope": "function show", "total_chunks": 9}
+    chunks = {
+        stored("view.ts", 3, text=text, **about): 10.0,
+        stored("view.ts", 4, text="function show(differences) {\n", **about): 9.0,
+    }
+    assert shown(chunks) == {"view.ts": 3}
+
+
+def test_a_definition_comes_before_a_crowd_of_short_ones():
+    about = {"text": "differences shown", "total_chunks": 9}
+    names = tuple(f"show{number}" for number in range(8))
+    chunks = {
+        stored("view.ts", 3, symbols=names, **about): 10.0,
+        stored("view.ts", 4, symbols=("show",), **about): 8.0,
+    }
+    assert shown(chunks) == {"view.ts": 4}
+
+
 @pytest.mark.parametrize(("key", "language"), [("guide.md", "markdown"), ("docs/a.py", "python")])
 def test_the_head_of_a_document_may_answer(key, language):
     assert shown(file(key, 10.0, 8.0, language)) == {key: 0}
