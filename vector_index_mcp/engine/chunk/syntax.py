@@ -9,15 +9,17 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 
 import tree_sitter
 from semble_grammars import get_language
 
 from vector_index_mcp.engine.chunk.exports import is_no_export
 from vector_index_mcp.engine.chunk.grammars import FUNCTIONS, GRAMMARS, SCRIPTS
+from vector_index_mcp.engine.chunk.macros import expanded
 from vector_index_mcp.engine.chunk.naming import (
     first_line,
     innermost_last,
@@ -88,10 +90,11 @@ def definitions(text: str, language: str) -> list[Part]:
     Raises:
         TooSlowError: If the parser takes too long. Some texts make it hang without this error.
     """
+    text, given = expanded(text) if language in _OF_C else (text, {})
     tree = _parse(text.encode("utf-8", "replace"), GRAMMARS[language].name)
     if tree is None:
         return []
-    parts = _Walk(language).parts_of(tree.root_node)
+    parts = _Walk(language, given).parts_of(tree.root_node)
     if language in SCRIPTS:
         innermost = deque(part for part in flat(parts) if not part.parts)
         for script in _scripts(tree.root_node):
@@ -149,9 +152,10 @@ def _parse(source: bytes, name: str) -> tree_sitter.Tree | None:
 class _Walk:
     """Turns the nodes of one tree into parts."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, given: Mapping[str, str] = MappingProxyType({})) -> None:
         self._language = language
         self._grammar = GRAMMARS[language]
+        self._given = given  # by names in the tree, names that `expanded` has replaced
 
     def parts_of(self, root: tree_sitter.Node) -> list[Part]:
         """Return the parts below `root`, in order."""
@@ -189,6 +193,7 @@ class _Walk:
         if self._grammar.is_code:
             named = name_node(node)
             name = name_of(named) if named else ""
+            name = self._given.get(name, name)
             if not name and node.type not in self._grammar.structures:
                 return None
             if name in _NO_NAMES and self._grammar.name in _OF_C:
