@@ -24,7 +24,7 @@ _NAME_HOLDERS = (  # inside the nodes of `_TYPED`: in Kotlin and C#; in Objectiv
 _NAMELESS = frozenset(
     "struct_specifier union_specifier enum_specifier class_specifier singleton_class "
     "test_declaration operator_declaration conversion_operator_declaration indexer_declaration "
-    "companion_object secondary_constructor extension_definition".split()
+    "companion_object secondary_constructor extension_definition namespace_definition".split()
 )
 """Nodes that are named by a field or not at all; other names inside belong to something else."""
 _QUALIFIED = frozenset(

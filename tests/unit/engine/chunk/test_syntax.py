@@ -105,6 +105,11 @@ def test_a_cpp_function_keeps_its_qualified_name(text, expected):
     assert defined(text, "cpp") == expected
 
 
+def test_a_namespace_without_a_name_is_not_called_by_what_it_uses():
+    text = "namespace a::b {\nnamespace {\nusing std::string;\nint f() { return 1; }\n}\n}\n"
+    assert defined(text, "cpp") == ["namespace a::b", "  (namespace)", "    function f"]
+
+
 @pytest.mark.parametrize(
     ("language", "text"),
     [
