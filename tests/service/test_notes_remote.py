@@ -271,6 +271,15 @@ async def test_a_remote_that_is_gone_fails_no_write_and_is_told(remote, homes):
         assert status == "origin/main (up to date)"
 
 
+async def test_a_command_without_a_service_tells_that_it_asks_no_remote(remote, homes):
+    async with running(homes[0]) as laptop:
+        await laptop.done("update_project_main", project_id="app", content="1\n")
+        await laptop.synced()
+        store = laptop.notes.store
+    told = (await anyio.to_thread.run_sync(overview.status, store))["remote_status"]
+    assert told == "origin/main (up to date as of the last fetch)"
+
+
 async def test_an_error_that_nobody_foresaw_is_told_and_tried_again(homes, monkeypatch, caplog):
     async with running(homes[0]) as laptop:
         await laptop.synced()

@@ -137,10 +137,11 @@ class Syncing:
         short = branch.removeprefix("refs/heads/")
         ours, theirs = (self._repository.commit_of(r) for r in (branch, tracking(branch)))
         state = "up to date" if ours == theirs else self._distance(ours, theirs)
-        problem = ""
         if self.problem:
-            problem = f" as of the last fetch; {self.problem}; the service tries again by itself"
-        return f"origin/{short} ({state}{problem})"
+            state += f" as of the last fetch; {self.problem}; the service tries again by itself"
+        elif self._last_fetch == -math.inf:  # this process has not asked the remote
+            state += " as of the last fetch"
+        return f"origin/{short} ({state})"
 
     def _distance(self, ours: str, theirs: str) -> str:
         if not theirs:

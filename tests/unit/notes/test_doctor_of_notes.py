@@ -536,7 +536,7 @@ def test_the_remote_is_told_and_not_asked(kept, tmp_path):
     git(kept.home, "remote", "add", "origin", str(tmp_path / "nowhere.git"))
     [found] = [f for f in examining.examine(kept.store) if f.name == "remote"]
     assert found.verdict == OK
-    assert found.words == "origin/main (nothing pushed yet), as of the last fetch"
+    assert found.words == "origin/main (nothing pushed yet as of the last fetch)"
 
 
 def test_a_machine_without_git_is_told_to_install_it(kept, monkeypatch):

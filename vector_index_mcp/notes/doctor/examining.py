@@ -266,7 +266,7 @@ def _not_committed(store: Store) -> tuple[str, list[Problem]]:
 def _remote(store: Store) -> tuple[str, list[Problem]]:
     syncing = Syncing(Writer(store.disk, store.repository), Remote(store.disk, store.repository))
     known = syncing.compared() if store.repository.exists else ""
-    return f"{known}, as of the last fetch" if known else "there is no remote", []
+    return known or "there is no remote", []
 
 
 _CHECKS: Sequence[tuple[str, _Check]] = (
