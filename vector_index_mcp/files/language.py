@@ -1,6 +1,8 @@
-"""Finds the language of a file by its name, or by the program that its first line names. Pure."""
+"""Finds the language of a file by its name, or by how its text begins. Pure."""
 
-VERSION = "languages-2"
+import re
+
+VERSION = "languages-3"
 """Changes whenever the same file would get another language."""
 
 _BY_SUFFIX = {
@@ -143,6 +145,17 @@ _RUN_BY = {
 _PROGRAMS = {program: name for name, all_of in _RUN_BY.items() for program in all_of.split()}
 _LONGEST_FIRST_LINE = 256
 """Characters; Linux reads no more of it (`BINPRM_BUF_SIZE`)."""
+_HEADER_CHARS = 1 << 16
+# What only one of the three languages has whose headers end in `.h`, at the start of a line.
+_OF_OBJC = re.compile(r"^[ \t]*(?:@(?:interface|protocol|class|import)|#[ \t]*import)\b", re.M)
+_OF_CPP = re.compile(
+    r"^[ \t]*(?:(?:inline[ \t]+)?namespace[ \t]+[\w:]+[ \t]*(?:\{|$)|using[ \t]+[\w:]+"
+    r"|template[ \t]*<|(?:public|protected|private)[ \t]*:|enum[ \t]+class\b|friend[ \t]"
+    r"|class[ \t]+(?:\w+[ \t]+){0,2}\w+[ \t]*(?:[:{;]|final\b|$)"
+    r"|#[ \t]*include[ \t]*<(?:string|vector|map|memory|functional|utility|type_traits|c\w+)>)"
+    r"|\bstd::",
+    re.M,
+)
 _DIALECTS = {"typescript": ("tsx",)}
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "text"})
 OTHER = "other"
@@ -153,10 +166,19 @@ def language_of(path: str, text: str = "") -> str:
 
     Args:
         path: Its path. If its name has a language, this is it.
-        text: The beginning of its text, or all of it; a script may begin with `#!` and a program.
+        text: The beginning of its text, or all of it; a script may begin with `#!` and a program,
+            and a header `.h` is of C unless its text is of C++ or Objective-C.
     """
     name = _by_name(path)
+    if name == "c" and text and path.lower().endswith(".h"):
+        return _of_header(text[:_HEADER_CHARS])
     return _by_program(text) if name == OTHER and text.startswith("#!") else name
+
+
+def _of_header(text: str) -> str:
+    if _OF_OBJC.search(text):
+        return "objc"
+    return "cpp" if _OF_CPP.search(text) else "c"
 
 
 def _by_name(path: str) -> str:

@@ -146,3 +146,35 @@ def test_the_language_that_a_hit_tells_can_be_asked_for(path: str) -> None:
 def test_synonyms_mean_known_languages_and_hide_none() -> None:
     assert set(language._SYNONYMS.values()) <= set(language._BY_SUFFIX)
     assert not set(language._SYNONYMS) & set(language._BY_SUFFIX)
+
+
+HEADERS = {
+    "#include <stdio.h>\nstruct a { int b; };\nint f(struct a *);\n": "c",
+    '#ifdef __cplusplus\nextern "C" {\n#endif\nint f(void);\n': "c",
+    "/* a class of its own, private: using it\n   template for others; friend of none */\n": "c",
+    "#define CLASS class\ntypedef int class_t;\nint class_of(int namespace_);\n": "c",
+    "": "c",
+    "namespace shop {\nstruct A;\n}\n": "cpp",
+    "class EXPORT Cart final : public Base {\n": "cpp",
+    "class Cart;\n": "cpp",
+    "class Cart\n{\n": "cpp",
+    "template <class T>\nT f(T);\n": "cpp",
+    "#pragma once\n#include <vector>\n": "cpp",
+    "inline int f(const std::string& s);\n": "cpp",
+    "struct A {\n private:\n  int b;\n};\n": "cpp",
+    "using namespace shop;\n": "cpp",
+    "#import <Foundation/Foundation.h>\n": "objc",
+    "@interface Cart : NSObject\n@end\n": "objc",
+    "@class Cart;\nclass Other;\n": "objc",
+}
+
+
+@pytest.mark.parametrize("text", HEADERS)
+@pytest.mark.parametrize("path", ["src/cart.h", "CART.H"])
+def test_a_header_is_of_the_language_of_its_text(text, path):
+    assert language_of(path, text) == HEADERS[text]
+
+
+def test_only_the_name_tells_other_languages():
+    assert language_of("a.c", "class Cart {") == "c"
+    assert language_of("a.hpp", "@interface") == "cpp"
