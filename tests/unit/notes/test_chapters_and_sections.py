@@ -217,3 +217,37 @@ def test_a_fence_that_is_never_closed_hides_no_chapter(text, at, content):
     with pytest.raises(Refusal) as refused:
         sections.extended(start, "## N", content, "before", f"## {parts[number][0]}")
     assert refused.value.code is Code.INVALID_CONTENT
+
+
+BEHIND_AN_OPEN_FENCE = "## One\n\n```\nmake\n\n## Two\n\nprecious\n"
+
+
+@pytest.mark.parametrize("content", ["new", "```\nnew\n```", "Two", ""])
+def test_what_an_open_fence_turns_into_code_is_not_lost(content):
+    found = document(NAME, BEHIND_AN_OPEN_FENCE)
+    for change in (
+        lambda: knowledge.updated(found, "One", content),
+        lambda: knowledge.without(found, "One"),
+        lambda: sections.updated(BEHIND_AN_OPEN_FENCE, "## One", content),
+        lambda: sections.without(BEHIND_AN_OPEN_FENCE, "## One"),
+    ):
+        with pytest.raises(Refusal, match='so "## Two" behind it counts as code') as refused:
+            change()
+        assert refused.value.code is Code.INVALID_CONTENT
+
+
+@pytest.mark.parametrize(
+    ("content", "titles"),
+    [("```\nmake\n```\n\n## Two\n\nprecious\n", ["One", "Two"]), ("```\n## Two\n```\n", ["One"])],
+)
+def test_who_writes_the_whole_text_may_close_the_fence(content, titles):
+    changed = knowledge.updated(document(NAME, BEHIND_AN_OPEN_FENCE), "One", content)
+    assert document(NAME, changed).parts.titles == titles
+    assert split(sections.updated(BEHIND_AN_OPEN_FENCE, "## One", content)).titles == titles
+
+
+def test_a_chapter_after_a_list_with_code_stays():
+    text = "## One\n\n- ```bash\n  make\n  ```\n\n## Two\n\nprecious\n"
+    changed = knowledge.updated(document(NAME, text), "One", "new")
+    assert changed.endswith("## One\n\nnew\n\n## Two\n\nprecious\n")
+    assert sections.updated(text, "## One", "new") == "## One\n\nnew\n\n## Two\n\nprecious\n"

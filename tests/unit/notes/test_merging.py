@@ -383,18 +383,18 @@ ON_FENCES = {
         f"## A\n\n~~~~\no\n~~~~\n\n## A ({LABEL})\n\n{MARK}\n\n~~~~\nt",
         ["A", f"A ({LABEL})"],
     ),
-    "a fence that is no code opens what theirs would close": (
+    "a fence that is no code opens nothing": (
         "## A\n\na\n\n## B\n\nb\n",
         "## A\n\n        ```\no\n\n## B\n\nb\n",
         "## A\n\na\n\n## B\n\nb\n\n## C\n\n```\nx\n```\n",
-        "## A\n\n        ```\no\n```\n\n## B\n\nb\n\n## C\n\n```\nx\n```\n",
+        "## A\n\n        ```\no\n\n## B\n\nb\n\n## C\n\n```\nx\n```\n",
         ["A", "B", "C"],
     ),
-    "many fences that are no code, and what would close them": (
+    "many fences that are no code": (
         "## A\n\na\n",
         "## A\n\n    ~~~\n\n    ```\no\n",
         "## A\n\na\n\n## B\n\n~~~\nx\n~~~\n\n## C\n\n```\ny\n```\n",
-        "## A\n\n    ~~~\n\n    ```\no\n~~~\n\n## B\n\n~~~\nx\n~~~\n\n## C\n\n```\ny\n```\n",
+        "## A\n\n    ~~~\n\n    ```\no\n\n## B\n\n~~~\nx\n~~~\n\n## C\n\n```\ny\n```\n",
         ["A", "B", "C"],
     ),
     "the introduction leaves one open": (

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterator
 
 from vector_index_mcp.engine.chunk.parts import Part
+from vector_index_mcp.engine.fences import fences
 
 _Heading = tuple[int, int, str]
 """(0-based line, level, title)."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})\s+(\S.*)$")
-_FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
 _ADORNMENT = re.compile(r"""([=\-`:'"~^_*+#<>.])\1{2,}\s*$""")
 _ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)$")
@@ -37,15 +37,13 @@ def headings(lines: list[str], language: str) -> Iterator[_Heading]:
 
 
 def _markdown(lines: list[str]) -> Iterator[_Heading]:
-    fence = ""
     first = _front_matter(lines)
-    for number, line in enumerate(lines[first:], first):
-        mark = _FENCE.match(line)
-        if mark and (not fence or line.strip().startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif fence:
+    body = lines[first:]
+    code = {number for begin, last in fences(body) for number in range(begin, last + 1)}
+    for number, line in enumerate(body, first):
+        if number - first in code:
             continue
-        elif heading := _ATX.match(line):
+        if heading := _ATX.match(line):
             yield number, len(heading[1]), _without_closing(heading[2])
         elif number > first and (under := _SETEXT.match(line)) and _is_title(lines[number - 1]):
             yield number - 1, 1 if under[1][0] == "=" else 2, lines[number - 1].strip()

@@ -4,11 +4,11 @@ If both sides have changed a chapter, ours stays, and theirs follows as a chapte
 mark at its top.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from vector_index_mcp.engine.prose.fences import fences
+from vector_index_mcp.engine.fences import open_fence
 from vector_index_mcp.notes.merging import fronts
 from vector_index_mcp.notes.merging.threeway import Key, Verdict, keys, normalized, ordered, verdict
 from vector_index_mcp.notes.texts import knowledge
@@ -22,7 +22,6 @@ _INTRODUCTION = "Introduction"
 _HEAD: Key = ("", 0)  # no chapter has such a title
 _NOWHERE = -1
 _LONGEST_TITLE = 200  # UTF-16 code units, the most that a tool's argument may have
-_LONGEST_FENCE = 9  # characters; `fences` treats a longer fence like one of this length
 
 
 def conflicts(text: str) -> list[str]:
@@ -194,21 +193,8 @@ def _trimmed(text: str) -> str:
 
 def _sealed(text: str) -> str:
     """Return `text` with an open fenced code block closed, so that it does not swallow the rest."""
-    lines = text.split("\n")
-    first = min(_open_fences(lines), default=None)
-    if first is None:
-        return text
-    fence, end = lines[first].strip(), _end(text)
-    marks = fence[0] * (len(fence) - len(fence.lstrip(fence[0])))
-    return text.rstrip("\r\n") + end + marks + end + end
-
-
-def _open_fences(lines: Sequence[str]) -> Iterable[int]:
-    """Yield the line of each fence that is open at the end of the text."""
-    for mark in ("`", "~"):
-        for first, last in fences([*lines, mark * _LONGEST_FENCE]):
-            if first < len(lines) == last:
-                yield first
+    fence, end = open_fence(text.split("\n")), _end(text)
+    return text.rstrip("\r\n") + end + fence.mark + end + end if fence else text
 
 
 def _end(text: str) -> str:

@@ -106,10 +106,12 @@ def updated(found: Document, title: str, content: str) -> str:
     """Return the document's text with new content in a chapter.
 
     Raises:
-        Refusal: If there is no such chapter, or an open code block would hide another one.
+        Refusal: If there is no such chapter, an open code block would hide another one, or one in
+            it hides another one, which would be lost.
     """
-    content = parts.without_heading(title, content)
-    new = parts.replaced(found.parts, _number(found, title), content)
+    content, number = parts.without_heading(title, content), _number(found, title)
+    check_nothing_is_lost(found.parts.parts[number], content, _KIND)
+    new = parts.replaced(found.parts, number, content)
     return _changed(found, new, parts.titles_in(content))
 
 
@@ -117,9 +119,10 @@ def without(found: Document, title: str) -> str:
     """Return the document's text without a chapter.
 
     Raises:
-        Refusal: If there is no such chapter.
+        Refusal: If there is no such chapter, or an open code block in it hides another one.
     """
     number = _number(found, title)
+    check_nothing_is_lost(found.parts.parts[number], "", _KIND)
     return _changed(found, parts.removed(found.parts, number), [], gone=number)
 
 
@@ -216,6 +219,23 @@ def check_nothing_is_hidden(titles: Sequence[str], new: Parts, kind: str) -> Non
             Code.INVALID_CONTENT,
             f'{kind} "{hidden}" would become part of a code block: a fence (``` or ~~~) before it '
             "is never closed; close it",
+        )
+
+
+def check_nothing_is_lost(old: Part, content: str, kind: str) -> None:
+    """Refuse to replace a part with a fence that is never closed by `content` without what follows.
+
+    Raises:
+        Refusal: If a line behind that fence looks like a heading, and `content` does not have it.
+    """
+    kept = parts.titles_of(content.split("\n"))
+    lost = next((title for title in parts.behind_open_fence(old) if title not in kept), "")
+    if lost:
+        raise Refusal(
+            Code.INVALID_CONTENT,
+            f'{kind} "{old.title}" has a fence (``` or ~~~) that is never closed, so "## {lost}" '
+            "behind it counts as code and would be lost; update the part with its whole text, in "
+            "which the fence is closed",
         )
 
 

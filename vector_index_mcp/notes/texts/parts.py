@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from vector_index_mcp.engine.prose.fences import fences
+from vector_index_mcp.engine.fences import fences, open_fence
 
 _HEADING = re.compile(r"##[ \t]+(\S.*)")
 _MARK = "## "
@@ -73,10 +73,7 @@ class Parts:
 def split(text: str) -> Parts:
     """Split `text`."""
     lines = text.split("\n")
-    code: set[int] = set()
-    if "```" in text or "~~~" in text:
-        for first, last in fences(lines):
-            code.update(range(first, last + 1))
+    code = {number for first, last in fences(lines) for number in range(first, last + 1)}
     starts: list[tuple[int, str]] = []
     position = 0
     for number, line in enumerate(lines):
@@ -100,6 +97,18 @@ def _part(title: str, text: str) -> Part:
 def titles_in(content: str) -> list[str]:
     """Return the titles of the headings of level two in `content`, which become parts as well."""
     return split(content).titles
+
+
+def behind_open_fence(part: Part) -> list[str]:
+    """Return the titles of headings in `part` that count as code, as a fence is never closed."""
+    lines = part.text.split("\n")
+    fence = open_fence(lines)
+    return titles_of(lines[fence.line :]) if fence else []
+
+
+def titles_of(lines: Sequence[str]) -> list[str]:
+    """Return the titles of all lines that have the form of a heading, in code as well."""
+    return [found[1].strip() for line in lines if (found := _HEADING.match(line))]
 
 
 def made(title: str, content: str) -> Part:

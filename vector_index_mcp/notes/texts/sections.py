@@ -3,7 +3,7 @@
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.texts import parts
-from vector_index_mcp.notes.texts.knowledge import check_nothing_is_hidden
+from vector_index_mcp.notes.texts.knowledge import check_nothing_is_hidden, check_nothing_is_lost
 from vector_index_mcp.notes.texts.parts import Parts, split
 
 _KIND = "Section"
@@ -13,11 +13,14 @@ def updated(text: str, header: str, content: str) -> str:
     """Return `text` with new content in a section, which ends with a line feed.
 
     Raises:
-        Refusal: If there is no such section, or an open code block would hide another one.
+        Refusal: If there is no such section, an open code block would hide another one, or one in
+            it hides another one, which would be lost.
     """
     found, content = split(text), parts.without_heading(_title(header), content)
+    number = _number(found, header)
+    check_nothing_is_lost(found.parts[number], content, _KIND)
     ended = content if content.endswith("\n") or not content else f"{content}\n"
-    new = parts.replaced(found, _number(found, header), ended)
+    new = parts.replaced(found, number, ended)
     return _checked([*found.titles, *parts.titles_in(content)], new)
 
 
@@ -25,10 +28,11 @@ def without(text: str, header: str) -> str:
     """Return `text` without a section.
 
     Raises:
-        Refusal: If there is no such section.
+        Refusal: If there is no such section, or an open code block in it hides another one.
     """
     found = split(text)
     number = _number(found, header)
+    check_nothing_is_lost(found.parts[number], "", _KIND)
     kept = [title for n, title in enumerate(found.titles) if n != number]
     return _checked(kept, parts.removed(found, number))
 
