@@ -106,6 +106,7 @@ REQUIRED = "sourcePath, datasetId, and name are required"
         ({"chunkSize": True}, 400, "chunkSize is a number of words from 64 to 4096"),
         ({"chunkOverlap": 5_000}, 400, "chunkOverlap is a number of words from 0 to 1024"),
         ({"model": "../../etc"}, 400, "a model is named as the hub does, and not by a path"),
+        ({"model": "a\0b"}, 400, "a model is named as the hub does, and not by a path"),
         ({"model": ["x"]}, 400, "description, model and license are texts"),
         ({}, 400, "is no folder; give the absolute path"),
         ({"sourcePath": "relative"}, 400, "is no folder; give the absolute path"),

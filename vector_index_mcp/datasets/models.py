@@ -12,13 +12,19 @@ import anyio
 import anyio.abc
 
 from vector_index_mcp.engine.embedder import Embedder
-from vector_index_mcp.engine.model import full_name, looks_like_folder, model_on_this_machine
+from vector_index_mcp.engine.model import (
+    full_name,
+    is_hub_name,
+    looks_like_folder,
+    model_on_this_machine,
+)
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.errors import ModelNotFoundError
 
 _MOST_OTHERS = 2  # loaded at the same time: each is a process of half a gigabyte
 _HUB = "sentence-transformers/"
 _BY_PATH = "the dataset's manifest names a model by a path; use its name on the hub instead"
+_NO_NAME = "the dataset's manifest names a model by what is no name of a model on the hub"
 
 
 @dataclass(slots=True)
@@ -66,8 +72,8 @@ class Models:
     def _lack_of(self, model: str) -> str:
         if plain(model) == plain(self.usual):
             return ""
-        if looks_like_folder(model):
-            return _BY_PATH
+        if refusal := _refusal_of(model):
+            return refusal
         try:
             is_here = model_on_this_machine(model) is not None
         except ModelNotFoundError as error:
@@ -86,8 +92,8 @@ class Models:
         """
         if plain(model) == plain(self.usual):
             return await _embedded(self._embedder, query)
-        if looks_like_folder(model):
-            raise ModelNotFoundError(_BY_PATH)
+        if refusal := _refusal_of(model):
+            raise ModelNotFoundError(refusal)
         async with self._limiter:
             other = await self._chosen(model)
             try:
@@ -137,3 +143,13 @@ async def _embedded(embedder: Embedder, query: str) -> tuple[Vector, str]:
 def plain(model: str) -> str:
     """Return a model's name for comparisons: in lower case, without the hub's usual prefix."""
     return model.removeprefix(_HUB).casefold()
+
+
+def _refusal_of(model: str) -> str:
+    """Return why a model that a manifest names is not looked for; empty if it is.
+
+    The name becomes an argument of a process, and part of a command in an error's remedy.
+    """
+    if looks_like_folder(model):
+        return _BY_PATH
+    return "" if is_hub_name(model) else _NO_NAME

@@ -24,17 +24,18 @@ class BadDatasetError(Exception):
     """Raised for a dataset that cannot be served; its message says why, and what to do."""
 
 
-def not_found(dataset: str, ids: Iterable[str], why: str = "") -> Refusal:
+def not_found(dataset: str, ids: Iterable[str], why: str = "", lack: str = "") -> Refusal:
     """Return the Refusal that no dataset with this id is served.
 
     Args:
         dataset: The id that was asked for.
         ids: Those that are served.
         why: Why it is not served, if it is there.
+        lack: Why others may be there which are not served yet; empty if there are none.
     """
     words = f"Dataset '{dataset}' not found. Available datasets: {', '.join(ids)}"
     because = f". It is there, but cannot be served: {why}" if why else ""
-    return Refusal(Code.DATASET_NOT_FOUND, words + because)
+    return Refusal(Code.DATASET_NOT_FOUND, words + (because or f"{'. ' if lack else ''}{lack}"))
 
 
 def failed(reason: str) -> Refusal:

@@ -121,9 +121,9 @@ class Registry:
         self._hurried, self._looked = anyio.Event(), anyio.Event()
 
     @property
-    def is_loading(self) -> bool:
-        """Whether datasets are being opened or converted."""
-        return bool(self._loading)
+    def loading(self) -> int:
+        """How many datasets are being opened or converted."""
+        return len(self._loading)
 
     # -- queries ---------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from vector_index_mcp.datasets.workshop import Order, Workshop
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.engine.wording import is_of_model
-from vector_index_mcp.errors import EmbeddingError, VectorIndexError
+from vector_index_mcp.errors import EmbeddingError, VectorIndexError, counted
 from vector_index_mcp.indexing.remedies import Remedies
 
 _log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Datasets:
     @property
     def is_busy(self) -> bool:
         """Whether the service still has work to do, although perhaps no caller waits for it."""
-        return self.registry.is_loading or self.workshop.is_busy or bool(self._under_way)
+        return self.registry.loading > 0 or self.workshop.is_busy or bool(self._under_way)
 
     @property
     def state(self) -> str:
@@ -88,12 +88,17 @@ class Datasets:
             return "MAKING"
         if not self.registry.has_folder:
             return "NO FOLDER"
-        return "LOADING" if self.registry.is_loading else "READY"
+        return "LOADING" if self.registry.loading else "READY"
 
     @property
     def lack(self) -> str:
-        """A sentence if there is no folder of datasets; otherwise empty."""
-        return "" if self.registry.has_folder else lack_of(self.registry.root)
+        """A sentence if there is no folder of datasets, or some are not loaded yet; or empty."""
+        if not self.registry.has_folder:
+            return lack_of(self.registry.root)
+        loading = self.registry.loading
+        are = "is" if loading == 1 else "are"
+        asked_again = f"{counted(loading, 'dataset')} {are} still being loaded; ask again soon"
+        return asked_again if loading else ""
 
     async def listed(self) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
         """Return the datasets that can be searched, and why others cannot."""
@@ -156,7 +161,7 @@ class Datasets:
         missing = next((id_ for id_ in ids if id_ not in ready), None)
         if missing is not None:
             errors = {each.id: each.error for each in await self.registry.errors()}
-            raise not_found(missing, sorted(ready), errors.get(missing, ""))
+            raise not_found(missing, sorted(ready), errors.get(missing, ""), self.lack)
         return [ready[id_] for id_ in ids or sorted(ready)]
 
     async def search_one(self, described: Manifest, asked: Asked) -> tuple[Found, int]:
@@ -194,6 +199,8 @@ class Datasets:
                 else:
                     notes.append(f"dataset '{dataset.manifest.id}' is left out: {refusal}")
             results = await self._searched(asked, able, notes)
+        if self.lack and not asked.ids:
+            notes.append(self.lack)
         return Found(results, round(1_000 * (time.monotonic() - began)), notes)
 
     async def _meanings(self, query: str, chosen: Sequence[Dataset]) -> Mapping[str, "_Meaning"]:

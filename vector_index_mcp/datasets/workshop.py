@@ -24,7 +24,7 @@ from vector_index_mcp.datasets import appending, making
 from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP, MOST_WORDS
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.datasets.table import PART
-from vector_index_mcp.engine.model import looks_like_folder
+from vector_index_mcp.engine.model import is_hub_name
 from vector_index_mcp.errors import (
     BusyError,
     QueryError,
@@ -91,7 +91,7 @@ def order_of(given: Mapping[str, Any], *, allow_broad: bool = False) -> Order:
     if type(overlap) is not int or not 0 <= overlap <= MOST_OVERLAP:
         raise QueryError(f"chunkOverlap is a number of words from 0 to {MOST_OVERLAP}")
     path, id_, name = map(str, needed)
-    if looks_like_folder(texts["model"]):
+    if texts["model"] and not is_hub_name(texts["model"]):
         raise QueryError("a model is named as the hub does, and not by a path")
     making.check_id(id_)
     source = folder_of(path, allow_broad=allow_broad)

@@ -288,8 +288,9 @@ class WorkerEmbedder:
             )
         except ModelNotFoundError as error:
             return self._give_up(error.problem or Problem.MODEL_INVALID, str(error))
-        except OSError as error:  # no descriptors, no memory, or the interpreter is gone
-            reason = f"the embedding worker cannot be started ({error.strerror})"
+        except (OSError, ValueError) as error:  # no memory, no interpreter; a name with a NUL
+            why = error.strerror if isinstance(error, OSError) else error
+            reason = f"the embedding worker cannot be started ({why})"
             return self._give_up(Problem.WORKER_NOT_STARTED, reason)
         self._process = process
         unavailable: tuple[Problem, str] | None = None

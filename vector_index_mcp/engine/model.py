@@ -8,6 +8,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,7 @@ OFFLINE_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4
 """The hash of the official model.safetensors; a package with other weights is not used."""
 
 _HUB_TIMEOUT_SECONDS = 10
+_HUB_NAME = re.compile(r"\w[\w.-]{0,95}(?:/\w[\w.-]{0,95})?", re.ASCII)
 # The files of a sentence-transformers model. Never pickles (*.bin) and never code (*.py).
 _PATTERNS = ["*.safetensors", "*.json", "*.txt", "*.model", "*/config.json", "*/*.safetensors"]
 _SHAPING = {".safetensors", ".json", ".txt", ".model"}  # weights, settings, vocabularies
@@ -100,6 +102,11 @@ def looks_like_folder(name: str) -> bool:
     relative path has to begin with `./`.
     """
     return name.startswith((".", "~")) or Path(name).is_absolute() or "\\" in name
+
+
+def is_hub_name(name: str) -> bool:
+    """Return whether a model on the hub may be called so: `name` or `owner/name`."""
+    return _HUB_NAME.fullmatch(name) is not None
 
 
 def absolute(name: str) -> str:
