@@ -1,5 +1,6 @@
 """Rules that change outside of the project, or without a file of it: each is followed at once."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -95,6 +96,18 @@ async def test_another_file_of_excludes(project, home, seen, where):
     await seen("two.md", "three.py")
     await anyio.to_thread.run_sync(git, project, "config", where, "--unset", "core.excludesFile")
     await seen("one.py", "two.md", "three.py")
+
+
+async def test_settings_that_change_while_size_and_time_stay(project, home, seen):
+    write(home, {"some": "*.md\n", "more": "one.py\n"})
+    config = project / ".git/config"
+    await anyio.to_thread.run_sync(git, project, "config", "core.excludesFile", str(home / "some"))
+    await seen("one.py", "three.py")
+    before, text = config.stat(), config.read_text("utf-8")
+    with config.open("r+", encoding="utf-8") as file:
+        file.write(text.replace(str(home / "some"), str(home / "more")))
+    os.utime(config, ns=(before.st_atime_ns, before.st_mtime_ns))
+    await seen("two.md", "three.py")
 
 
 async def test_what_is_added_in_spite_of_the_rules(project, seen):

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ MEANT = {
     **dict.fromkeys(("-t", "--type"), "--language"),
 }
 """Its options by what the MCP tool, our other commands and other search programs call them."""
+# A shell may pass bytes that are not UTF-8; as `?`, they would be wildcards of a glob.
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 _BEGINNINGS_OF_PATHS = ("~", "./", "../")
 _IN_OPTIONS = (
     ("similar_to names ", "--similar-to names "),
@@ -239,6 +242,6 @@ def _text(longest: int) -> Callable[[str], str]:
             raise argparse.ArgumentTypeError(
                 f"the text has {len(text):,} characters; {longest:,} is the most"
             )
-        return text.encode("utf-8", "replace").decode()  # a shell may pass bytes that are not UTF-8
+        return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
     return parse

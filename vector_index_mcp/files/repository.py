@@ -116,16 +116,18 @@ def forget_settings() -> None:
     _excludes_file.cache_clear()
 
 
-def _state_of(path: Path) -> tuple[str, int, int, int]:
+def _state_of(path: Path) -> tuple[str, int, int, int, int]:
     try:
         status = path.stat()
     except (OSError, ValueError):
-        return (str(path), 0, 0, 0)
-    return (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
+        return (str(path), 0, 0, 0, 0)
+    # `touch -r` and `cp -p` put the time of the last change back, but not that of the inode.
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return (str(path), status.st_size, *times, status.st_ino)
 
 
 @functools.lru_cache(maxsize=16)
-def _excludes_file(folder: Path, state: tuple[tuple[str, int, int, int], ...]) -> Path | None:
+def _excludes_file(folder: Path, state: tuple[tuple[str, int, int, int, int], ...]) -> Path | None:
     try:
         answer = subprocess.run(
             ["git", "config", "--type=path", "--get", "core.excludesFile"],

@@ -86,7 +86,7 @@ def tracked_below(index: Path, prefix: str) -> Tracked:
         return last
     try:
         status = os.fstat(descriptor)
-        state = (status.st_size, status.st_mtime_ns, status.st_ino)
+        state = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         if state != known:
             names = paths_in(_content(descriptor, status), lambda hash_: _shared(index, hash_))
             last = Tracked(_below(os.fsencode(prefix), names))

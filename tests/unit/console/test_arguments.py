@@ -95,7 +95,7 @@ def test_what_is_too_long_to_ask_is_refused_in_a_sentence(arguments, option, cap
 
 def test_what_is_no_text_is_asked_as_far_as_it_is_one():
     parsed = parse(["search", ".", "caf\udce9 au lait"])
-    assert parsed.query == "caf? au lait"
+    assert parsed.query == "caf\N{REPLACEMENT CHARACTER} au lait"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,11 @@ def test_what_is_probably_a_slip_is_told(arguments, words, capsys):
 def test_files_are_chosen_by_the_name_of_the_tools_argument_too():
     assert parse(["search", "--path", "src", "retry"]).glob == "src"
     assert parse(["search", "--glob", "src", "retry"]).glob == "src"
+
+
+def test_bytes_of_a_shell_are_no_wildcards():
+    line = parse(["search", "--glob", "m\udcff*.py", "retry"])
+    assert line.glob == "m\N{REPLACEMENT CHARACTER}*.py"
 
 
 @pytest.mark.parametrize(

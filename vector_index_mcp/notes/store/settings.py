@@ -55,7 +55,9 @@ class Settings:
 
     def _stamp(self, path: str) -> _Stamp:
         status = self.disk.status(path)
-        return (status.st_mtime_ns, status.st_size, status.st_ino) if status is not None else ()
+        if status is None:
+            return ()
+        return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
     @property
     def own(self) -> Mapping[str, str]:
