@@ -77,6 +77,10 @@ async def test_words_that_say_little_are_not_told_as_missing(tmp_path):
         note = (await call(client, "search_index", query="how long to wait after a flood"))["note"]
         assert "No searched file contains 'flood'." in note
         assert (await call(client, "search_index", query="after"))["absent"] == ["after"]
+        asked = "who was told at pause:412, line 7"
+        assert not (await call(client, "search_index", query=asked))["note"]
+        note = (await call(client, "search_index", query="pause for 412 seconds"))["note"]
+        assert "No searched file contains '412'." in note
 
 
 async def test_where_nothing_else_is_indexed_nothing_can_be_similar(tmp_path):

@@ -26,10 +26,13 @@ _SEARCHED = {MINIFIED, TOO_LARGE}
 _LEAST_HIDDEN = 6  # characters of a masked value that is looked for
 _MOST_FILES = 3  # files that one sentence names
 _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{3,8}(?![^\W\d_])")
+_LINE = re.compile(r"(?:\bline |\w:)(\d+)\b", re.IGNORECASE)  # of a traceback
 _SAYS_LITTLE = frozenset(
-    "after again all also always any before both does during each else ever every good long made "
-    "make makes many more most much never new not off once one only other out over same some still "
-    "such than too two under until used uses using very want well while without".split()
+    "after again all also always any before been being both came come comes does doing done during "
+    "each else ever every gave get gets give given gives goes good got happen happens kept lets "
+    "long made make makes many more most much never new not off once one only other out over put "
+    "puts said same say says seen some still such taken tell tells than told too took two under "
+    "until used uses using very want wants was well were while without".split()
 )
 """Words of a question that nobody looks for: that no text has one tells nothing."""
 _LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log
@@ -56,7 +59,8 @@ async def absent(
     names = [name for name in query.identifiers if not _stands_in(folded_texts, name, acronyms)]
     # Report the parts of `user-name`, and not `username`, which nobody typed.
     known = query.compounds | {part for name in query.identifiers for part in words(name)}
-    subject = [word for word in query.subject if word not in _SAYS_LITTLE] or query.subject
+    ignored = _SAYS_LITTLE.union(_LINE.findall(query.text))
+    subject = [word for word in query.subject if word not in ignored] or query.subject
     others = [w for w in subject if w not in known and not _stands_in(folded_texts, w, acronyms)]
     lacking: list[str] = []
     for word in [*names, *others][:_MOST_ASKED]:

@@ -7,6 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 _OPTION = re.compile(r"^  (?:-\w(?: \S+)?, )?(--[\w-]+)", re.MULTILINE)  # in a help
+_ELSEWHERE = {
+    **dict.fromkeys(("watch", "monitor", "progress"), ("status --watch",)),
+    **dict.fromkeys(("find", "query", "ask", "grep"), ("search",)),
+    **dict.fromkeys(("reindex", "refresh", "rebuild", "scan"), ("index",)),
+    **dict.fromkeys(("list", "ls"), ("ps", "list")),
+    **dict.fromkeys(("delete", "remove", "reset"), ("clear", "delete")),
+    **dict.fromkeys(("start", "run"), ("serve",)),
+}
+"""By what other programs call them, our commands; the first that a grammar has is meant."""
 _NEAR = 0.6  # difflib's own: a word is refused anyway, so a poor guess does no harm
 
 
@@ -18,7 +27,10 @@ def mistyped(word: str, commands: Iterable[str], nearness: float = _NEAR) -> str
         commands: Those that there are.
         nearness: How like it one has to be, from 0 to 1, as difflib measures it.
     """
-    near = difflib.get_close_matches(word.lower(), commands, 1, nearness)
+    known = {*commands}
+    meant = _ELSEWHERE.get(word.lower(), ())
+    near = [command for command in meant if command.partition(" ")[0] in known]
+    near = near or difflib.get_close_matches(word.lower(), known, 1, nearness)
     return f"there is no command {word!a}; did you mean {near[0]}?" if near else ""
 
 
