@@ -26,7 +26,8 @@ _SEARCHED = {MINIFIED, TOO_LARGE}
 _LEAST_HIDDEN = 6  # characters of a masked value that is looked for
 _MOST_FILES = 3  # files that one sentence names
 _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{3,8}(?![^\W\d_])")
-_LINE = re.compile(r"(?:\bline |\w:)(\d+)\b", re.IGNORECASE)  # of a traceback
+_LINE = re.compile(r"\bline(?= \d)|(?<=\bline )\d+|(?<=\w:)\d+\b", re.IGNORECASE)
+"""A line's number, and the word `line` before it, in a traceback."""
 _SAYS_LITTLE = frozenset(
     "after again all also always any before been being both came come comes does doing done during "
     "each else ever every gave get gets give given gives goes good got happen happens kept lets "
