@@ -214,7 +214,8 @@ TOOLS: Mapping[str, _Tool] = {
         "State of the index",
         "Show the progress of indexing, what the index holds and skips, and any errors. "
         "status is INITIALIZING, SCANNING (being brought up to date; searches work), WATCHING (up "
-        "to date, changes are followed) or ERROR (error_message says what to do).",
+        "to date, changes are followed; meaning covers the chunks that are embedded so far) or "
+        "ERROR (error_message says what to do).",
         _READ_ONLY,
         StatusArguments,
         _status,

@@ -34,8 +34,8 @@ class ChunkEvidence:
 CROWD = 10
 """So many definitions in one chunk count as a crowd."""
 
-# Fitted by benchmarks/learn_chunks.py on 2,130 files of right answers in 72 packages; the last two on
-# 1,556 in 47, by words alone. By meaning, in 687 files of 19 packages, they are -2.47 and -1.20.
+# Fitted by benchmarks/learn_chunks.py on 2,130 files of right answers in 72 packages, the last two
+# on 1,556 in 47, by words alone. By meaning, in 687 files of 19 packages, they are -2.47 and -1.20.
 WEIGHTS = ChunkEvidence(2.39, -0.82, 0.38, -2.07, -1.06)
 """The weights of the features, in logits; by words alone, almost the same are learned."""
 
