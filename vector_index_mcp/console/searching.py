@@ -161,7 +161,8 @@ def add_options(search: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--no-service",
         action="store_true",
-        help="start no background service: search in this process, which loads the model each time",
+        help="start no background service; if none runs, search in this process, which loads the "
+        "model each time",
     )
 
 
