@@ -268,7 +268,7 @@ async def test_datasets_that_are_still_being_loaded_are_missed(root):
     async with running(root, make=make) as service:
         assert await ids(service) == ["sample"]
         await put(root, "slow")
-        await eventually(lambda: service.registry.loading)
+        await eventually(lambda: service.registry.awaited)
         found = await service.search(query(dataset=EVERYTHING))
         assert found.results
         assert list(found.notes) == [STILL_LOADING]
@@ -279,7 +279,7 @@ async def test_datasets_that_are_still_being_loaded_are_missed(root):
         listed = await _list(service, with_errors=True)
         assert listed["metadata"]["note"] == STILL_LOADING
         go_on.set()
-        await eventually(lambda: not service.registry.loading)
+        await eventually(lambda: not service.registry.is_loading)
         assert await ids(service) == ["sample", "slow"]
         assert list((await service.search(query(dataset=EVERYTHING))).notes) == []
 

@@ -77,7 +77,7 @@ async def test_words_that_say_little_are_not_told_as_missing(tmp_path):
         note = (await call(client, "search_index", query="how long to wait after a flood"))["note"]
         assert "No searched file contains 'flood'." in note
         assert (await call(client, "search_index", query="after"))["absent"] == ["after"]
-        asked = "who was told at pause:412, line 7"
+        asked = "who was told at pause:412, Line 7"
         note = (await call(client, "search_index", query=asked))["note"]
         assert "No searched file contains" not in (note or "")
         note = (await call(client, "search_index", query="pause for 412 seconds"))["note"]

@@ -26,7 +26,7 @@ _SEARCHED = {MINIFIED, TOO_LARGE}
 _LEAST_HIDDEN = 6  # characters of a masked value that is looked for
 _MOST_FILES = 3  # files that one sentence names
 _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{3,8}(?![^\W\d_])")
-_LINE = re.compile(r"\bline(?= \d)|(?<=\bline )\d+|(?<=\w:)\d+\b", re.IGNORECASE)
+_LINE = re.compile(r"\bline(?= \d)|(?<=\bline )\d+|(?<=\w:)\d+\b")
 """A line's number, and the word `line` before it, in a traceback."""
 _SAYS_LITTLE = frozenset(
     "after again all also always any before been being both came come comes does doing done during "
@@ -60,7 +60,7 @@ async def absent(
     names = [name for name in query.identifiers if not _stands_in(folded_texts, name, acronyms)]
     # Report the parts of `user-name`, and not `username`, which nobody typed.
     known = query.compounds | {part for name in query.identifiers for part in words(name)}
-    ignored = _SAYS_LITTLE.union(_LINE.findall(query.text))
+    ignored = _SAYS_LITTLE.union(_LINE.findall(query.text.lower()))
     subject = [word for word in query.subject if word not in ignored] or query.subject
     others = [w for w in subject if w not in known and not _stands_in(folded_texts, w, acronyms)]
     lacking: list[str] = []

@@ -27,6 +27,7 @@ _OWN_GRAMMARS: Mapping[str, Callable[[Sequence[str]], bool]] = {
 _SEARCH, _HELP = "search", "help"
 _AS_LISTED = "as `ps` shows it (the project you are in)"
 _NEAR = 0.75  # the similarity, as difflib measures it, at which a word may be a typing error
+_WITH_OPTIONS = {"watch": "status --watch"}
 _DESCRIPTION = """\
 Keeps a software project indexed and searchable by meaning and by identifier.
 
@@ -111,7 +112,7 @@ def _misspelt(arguments: Sequence[str], commands: Mapping[str, Run], *, may_be_p
     word = arguments[0] if arguments else ""
     if word in commands or word.startswith("-") or (may_be_path and os.path.exists(word)):
         return ""
-    if meant := unknown.mistyped(word, commands, _NEAR):
+    if meant := unknown.mistyped(word, commands, _NEAR, _WITH_OPTIONS):
         return meant
     return "" if may_be_path else f"there is no command {word!a}; `help` lists them all"
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 _OPTION = re.compile(r"^  (?:-\w(?: \S+)?, )?(--[\w-]+)", re.MULTILINE)  # in a help
 _ELSEWHERE = {
-    **dict.fromkeys(("watch", "monitor", "progress"), ("status --watch",)),
+    **dict.fromkeys(("monitor", "progress"), ("status",)),
     **dict.fromkeys(("find", "query", "ask", "grep"), ("search",)),
     **dict.fromkeys(("reindex", "refresh", "rebuild", "scan"), ("index",)),
     **dict.fromkeys(("list", "ls"), ("ps", "list")),
@@ -19,18 +19,24 @@ _ELSEWHERE = {
 _NEAR = 0.6  # difflib's own: a word is refused anyway, so a poor guess does no harm
 
 
-def mistyped(word: str, commands: Iterable[str], nearness: float = _NEAR) -> str:
+def mistyped(
+    word: str,
+    commands: Iterable[str],
+    nearness: float = _NEAR,
+    with_options: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """An error message with the command that `word` may be meant for; empty if none is like it.
 
     Args:
         word: It stands in the place of a command, and is none.
         commands: Those that there are.
         nearness: How like it one has to be, from 0 to 1, as difflib measures it.
+        with_options: Words for which a command is meant with an option.
     """
-    known = {*commands}
-    meant = _ELSEWHERE.get(word.lower(), ())
-    near = [command for command in meant if command.partition(" ")[0] in known]
-    near = near or difflib.get_close_matches(word.lower(), known, 1, nearness)
+    known, lower = {*commands}, word.lower()
+    others = (with_options.get(lower), *_ELSEWHERE.get(lower, ()))
+    near = [each for each in others if each and each.partition(" ")[0] in known]
+    near = near or difflib.get_close_matches(lower, known, 1, nearness)
     return f"there is no command {word!a}; did you mean {near[0]}?" if near else ""
 
 

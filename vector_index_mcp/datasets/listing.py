@@ -10,7 +10,7 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 
 if TYPE_CHECKING:  # the service imports LanceDB
     from vector_index_mcp.datasets.dataset import Dataset
-    from vector_index_mcp.datasets.registry import LoadError
+    from vector_index_mcp.datasets.refusal import LoadError
     from vector_index_mcp.datasets.service import Datasets
 
 

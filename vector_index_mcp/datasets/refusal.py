@@ -1,7 +1,10 @@
 """The errors for a search or a dataset that fails, with the contract's messages."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 
 
 class Code(StrEnum):
@@ -22,6 +25,21 @@ class Refusal(Exception):
 
 class BadDatasetError(Exception):
     """Raised for a dataset that cannot be served; its message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadError:
+    """Why a dataset is not served."""
+
+    path: Path
+    """The path of the dataset's manifest."""
+    error: str
+    when: datetime
+
+    @property
+    def id(self) -> str:
+        """The folder's name, since the manifest's own id cannot be trusted."""
+        return self.path.parent.name
 
 
 def not_found(dataset: str, ids: Iterable[str], why: str = "", lack: str = "") -> Refusal:

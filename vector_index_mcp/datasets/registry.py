@@ -25,7 +25,7 @@ from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.finding import Stamp
 from vector_index_mcp.datasets.limits import MOST_DATASETS, MOST_ENTRIES
 from vector_index_mcp.datasets.manifest import Manifest
-from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError
 from vector_index_mcp.datasets.rows import CHUNKER
 from vector_index_mcp.datasets.table import PART
 from vector_index_mcp.errors import VectorIndexError
@@ -44,21 +44,6 @@ _HASH_CHARS = 24
 _TOKEN_BYTES = 4
 _AT_ONCE = 2  # conversions at the same time: each is a process
 _PART_SECONDS = 3_600  # an unfinished table of this age was left by a killed process
-
-
-@dataclass(frozen=True, slots=True)
-class LoadError:
-    """Why a dataset is not served."""
-
-    path: Path
-    """The path of the dataset's manifest."""
-    error: str
-    when: datetime
-
-    @property
-    def id(self) -> str:
-        """The folder's name, since the manifest's own id cannot be trusted."""
-        return self.path.parent.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +106,14 @@ class Registry:
         self._hurried, self._looked = anyio.Event(), anyio.Event()
 
     @property
-    def loading(self) -> int:
-        """How many datasets are being opened or converted."""
-        return len(self._loading)
+    def is_loading(self) -> bool:
+        """Whether datasets are being opened or converted."""
+        return bool(self._loading)
+
+    @property
+    def awaited(self) -> int:
+        """How many datasets are being opened or converted for the first time."""
+        return len(self._loading.keys() - self._entries.keys())
 
     # -- queries ---------------------------------------------------------------------------
 

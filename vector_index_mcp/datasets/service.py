@@ -17,8 +17,14 @@ from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.datasets.making import Made
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.models import Models, plain
-from vector_index_mcp.datasets.refusal import Refusal, failed, not_found, timed_out
-from vector_index_mcp.datasets.registry import LoadError, Registry
+from vector_index_mcp.datasets.refusal import (
+    LoadError,
+    Refusal,
+    failed,
+    not_found,
+    timed_out,
+)
+from vector_index_mcp.datasets.registry import Registry
 from vector_index_mcp.datasets.workshop import Order, Workshop
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import Vector
@@ -79,7 +85,7 @@ class Datasets:
     @property
     def is_busy(self) -> bool:
         """Whether the service still has work to do, although perhaps no caller waits for it."""
-        return self.registry.loading > 0 or self.workshop.is_busy or bool(self._under_way)
+        return self.registry.is_loading or self.workshop.is_busy or bool(self._under_way)
 
     @property
     def state(self) -> str:
@@ -88,17 +94,17 @@ class Datasets:
             return "MAKING"
         if not self.registry.has_folder:
             return "NO FOLDER"
-        return "LOADING" if self.registry.loading else "READY"
+        return "LOADING" if self.registry.is_loading else "READY"
 
     @property
     def lack(self) -> str:
         """A sentence if there is no folder of datasets, or some are not loaded yet; or empty."""
         if not self.registry.has_folder:
             return lack_of(self.registry.root)
-        loading = self.registry.loading
-        are = "is" if loading == 1 else "are"
-        asked_again = f"{counted(loading, 'dataset')} {are} still being loaded; ask again soon"
-        return asked_again if loading else ""
+        if not (awaited := self.registry.awaited):
+            return ""
+        are = "is" if awaited == 1 else "are"
+        return f"{counted(awaited, 'dataset')} {are} still being loaded; ask again soon"
 
     async def listed(self) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
         """Return the datasets that can be searched, and why others cannot."""
@@ -182,11 +188,12 @@ class Datasets:
 
     async def _found(self, asked: Asked, chosen: Sequence[Dataset], began: float) -> Found:
         notes: list[str] = []
+        lack = "" if asked.ids else self.lack
         async with AsyncExitStack() as used:
             for dataset in chosen:
                 await used.enter_async_context(dataset.used())
             if not chosen:
-                return Found([], 0, [self.lack or "there is no dataset to search"])
+                return Found([], 0, [lack or "there is no dataset to search"])
             meanings = await self._meanings(asked.query, chosen)
             able = []
             for dataset in chosen:
@@ -199,8 +206,7 @@ class Datasets:
                 else:
                     notes.append(f"dataset '{dataset.manifest.id}' is left out: {refusal}")
             results = await self._searched(asked, able, notes)
-        if self.lack and not asked.ids:
-            notes.append(self.lack)
+        notes += filter(None, [lack])
         return Found(results, round(1_000 * (time.monotonic() - began)), notes)
 
     async def _meanings(self, query: str, chosen: Sequence[Dataset]) -> Mapping[str, "_Meaning"]:

@@ -92,7 +92,7 @@ def order_of(given: Mapping[str, Any], *, allow_broad: bool = False) -> Order:
         raise QueryError(f"chunkOverlap is a number of words from 0 to {MOST_OVERLAP}")
     path, id_, name = map(str, needed)
     if texts["model"] and not is_hub_name(texts["model"]):
-        raise QueryError("a model is named as the hub does, and not by a path")
+        raise QueryError("a model is named as on the hub: name or owner/name")
     making.check_id(id_)
     source = folder_of(path, allow_broad=allow_broad)
     about = About.of(

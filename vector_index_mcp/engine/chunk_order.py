@@ -37,7 +37,7 @@ CROWD = 10
 # Fitted by benchmarks/learn_chunks.py on 2,130 files of right answers in 72 packages, the last two
 # on 1,556 in 47, by words alone. By meaning, in 687 files of 19 packages, they are -2.47 and -1.20.
 WEIGHTS = ChunkEvidence(2.39, -0.82, 0.38, -2.07, -1.06)
-"""The weights of the features, in logits; by words alone, almost the same are learned."""
+"""The weights of the features, in logits; by words alone, the first three are almost the same."""
 
 
 def evidence_of(chunk: StoredChunk, alone: float) -> ChunkEvidence:

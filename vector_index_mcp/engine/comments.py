@@ -4,6 +4,11 @@ import re
 from collections.abc import Iterator
 
 _BEGIN = re.compile(r"\s*(?:#|//|/\*|\*|--|;|[rb]?\"\"\"|'''|<!--)")
+# What begins like a comment and is code: of C's preprocessor, an attribute, a style, a pointer.
+_CODE = re.compile(
+    r"\s*(?:#(?:(?:define|include|if|ifdef|ifndef|elif|else|endif|undef|pragma|region|import)\b"
+    r"|!?\[|[\w-][^\n]*\{)|\*\w)"
+)
 _QUOTES = ('"""', "'''")
 
 
@@ -16,10 +21,13 @@ def comments_in(code: str) -> Iterator[str]:
 
 
 def is_all_comments(code: str) -> bool:
-    """Whether `code` has no lines but comments, as `comments_in` finds them, and blank ones."""
+    """Whether `code` has no lines but comments and blank ones."""
     if not _BEGIN.match(code):  # most chunks, which need not be split for that
         return False
-    return all(is_comment or not line.strip() for line, is_comment in _lines(code))
+    return all(
+        not line.strip() or (is_comment and not _CODE.match(line))
+        for line, is_comment in _lines(code)
+    )
 
 
 def _lines(code: str) -> Iterator[tuple[str, bool]]:

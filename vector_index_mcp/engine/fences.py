@@ -18,7 +18,9 @@ _QUOTE = re.compile(r" {0,3}> ?")
 _ITEM = re.compile(r" {0,12}(?:[-*+]|\d{1,9}[.)])(?: {1,4}(?=[^ ])| |$)")
 _HEADING = re.compile(r"#{1,6}[ \t]")
 _COMMENT, _END_OF_COMMENT = re.compile(r" {0,3}<!--"), "-->"
-_BEGINNINGS = (_HEADING, _FENCE, _QUOTE, _ITEM, _COMMENT)
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*\Z")
+_BEGINNINGS = (_HEADING, _FENCE, _QUOTE, _ITEM, _COMMENT, _RULE)
+_LEFT = re.compile(r"[ \t>*+.)\d-]{0,40}(?:```|~~~)")
 _TAB = 4  # columns
 _MOST_INDENTED = 3  # a fence indented further begins a block only if another one closes it
 _MOST_NESTED = 12
@@ -67,9 +69,10 @@ def open_fence(lines: Sequence[str]) -> Open | None:
 def outside(lines: Sequence[str]) -> list[str]:
     """Return `lines` with every line of code blank, so that the others keep their numbers.
 
-    A first line of `---`, which `headings` would take for front matter, is made blank.
+    Fences that begin no block are made blank, too, so that `headings` finds none. So is a first
+    line of `---`, which it would take for front matter.
     """
-    found = [*lines] or [""]
+    found = ["" if _LEFT.match(line) else line for line in lines] or [""]
     for first, last in fences(lines):
         found[first : last + 1] = [""] * (last + 1 - first)
     if found[0].rstrip() == "---":
@@ -91,7 +94,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, _Block]]:
         del around[held:]
         rest = _enter(rest, around)
         in_paragraph = _is_text(rest)
-        if has_comments and _COMMENT.match(rest) and _END_OF_COMMENT not in rest:
+        if has_comments and not around and _COMMENT.match(rest) and _END_OF_COMMENT not in rest:
             end = _line_with(_END_OF_COMMENT, lines, following)
             has_comments = end is not None  # one that never ends is none
             following = following if end is None else end + 1
@@ -147,26 +150,26 @@ def _block(lines: Sequence[str], fence: _Fence, around: Sequence[int]) -> _Block
             break
         number += 1
     in_quote = around and not around[-1]
-    closing = None if in_quote else _below(lines, fence, number, in_item=bool(around))
+    closing = None if in_quote else _below(lines, fence, number)
     if closing is not None:
         return _Block(closing, is_open=False)
     return None if fence.is_deep else _Block(number - 1, is_open=not around)
 
 
-def _below(lines: Sequence[str], fence: _Fence, start: int, *, in_item: bool) -> int | None:
+def _below(lines: Sequence[str], fence: _Fence, start: int) -> int | None:
     """Return the line that closes a block whose code stands further left than its fence.
 
-    It is the next fence, exactly below the first one. Behind a heading it begins a block of its own
-    if it stands in another item, or if the first one stands in none.
+    It is the next fence, exactly below the first one, if no item, quote or chapter begins before.
     """
-    has_heading, has_item = False, not in_item
     for number in range(start, len(lines)):
-        line = lines[number].expandtabs(_TAB)
+        line = lines[number].expandtabs(_TAB).rstrip()
         if _FENCE.match(line):
             is_below = _column(line) == fence.column and _closes(line, fence.mark)
-            return number if is_below and not (has_heading and has_item) else None
-        has_heading |= line.startswith("##") and _HEADING.match(line) is not None
-        has_item |= _ITEM.match(line) is not None
+            return number if is_below else None
+        if _QUOTE.match(line) or _ITEM.match(line):
+            return None
+        if line.startswith("##") and _HEADING.match(line) and not lines[number - 1].strip():
+            return None
     return None
 
 

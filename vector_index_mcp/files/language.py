@@ -1,6 +1,7 @@
 """Finds the language of a file by its name, or by how its text begins. Pure."""
 
 import re
+from collections.abc import Iterable, Iterator
 
 VERSION = "languages-3"
 """Changes whenever the same file would get another language."""
@@ -149,13 +150,16 @@ _HEADER_CHARS = 1 << 16
 # What only one of the three languages has whose headers end in `.h`, at the start of a line.
 _OF_OBJC = re.compile(r"^[ \t]*(?:@(?:interface|protocol|class|import)|#[ \t]*import)\b", re.M)
 _OF_CPP = re.compile(
-    r"^[ \t]*(?:(?:inline[ \t]+)?namespace[ \t]+[\w:]+[ \t]*(?:\{|$)|using[ \t]+[\w:]+"
-    r"|template[ \t]*<|(?:public|protected|private)[ \t]*:|enum[ \t]+class\b|friend[ \t]"
+    r"^[ \t]*(?:(?:inline[ \t]+)?namespace[ \t]+[\w:]+[ \t]*(?:\{|$)|template[ \t]*<"
+    r"|using[ \t]+(?:namespace[ \t]+[\w:]+[ \t]*;|[\w:]*::\w+[ \t]*;|\w+[ \t]*=)"
+    r"|(?:public|protected|private)[ \t]*:|enum[ \t]+class\b|friend[ \t]+class\b"
     r"|class[ \t]+(?:\w+[ \t]+){0,2}\w+[ \t]*(?:[:{;]|final\b|$)"
     r"|#[ \t]*include[ \t]*<(?:string|vector|map|memory|functional|utility|type_traits|c\w+)>)"
     r"|\bstd::",
     re.M,
 )
+_CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)")
+_ONLY_CPP = "__cplusplus"  # defined by compilers of C++ alone
 _DIALECTS = {"typescript": ("tsx",)}
 _PROSE = frozenset({"markdown", "rst", "asciidoc", "org", "latex", "text"})
 OTHER = "other"
@@ -176,9 +180,36 @@ def language_of(path: str, text: str = "") -> str:
 
 
 def _of_header(text: str) -> str:
-    if _OF_OBJC.search(text):
+    code = _without_comments(text)
+    if _OF_OBJC.search(code):
         return "objc"
-    return "cpp" if _OF_CPP.search(text) else "c"
+    if _ONLY_CPP in code:
+        code = "\n".join(_for_c(code.split("\n")))
+    return "cpp" if _OF_CPP.search(code) else "c"
+
+
+def _without_comments(text: str) -> str:
+    kept, at = [], 0
+    while (start := text.find("/*", at)) >= 0:
+        kept.append(text[at:start])
+        end = text.find("*/", start)
+        at = len(text) if end < 0 else end + 2
+    kept.append(text[at:])
+    return re.sub(r"//[^\n]*", "", " ".join(kept))
+
+
+def _for_c(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that a compiler of C reads, too: those outside of `#ifdef __cplusplus`."""
+    depth = 0  # of conditions, inside of one for C++
+    for line in lines:
+        found = _CONDITION.match(line)
+        kind = found[1] if found else ""
+        if depth:
+            depth += (kind == "if") - (kind == "endif" or (kind == "el" and depth == 1))
+        elif kind == "if" and _ONLY_CPP in line and "#ifndef" not in line and "!" not in line:
+            depth = 1
+        else:
+            yield line
 
 
 def _by_name(path: str) -> str:

@@ -47,7 +47,7 @@ class DatasetsPage:
 
             return {
                 "folder": str(registry.root),
-                "is_loading": registry.loading > 0,
+                "is_loading": registry.is_loading,
                 "datasets": await listing.listed(datasets),
                 "endings": ENDINGS,
             }
@@ -56,7 +56,9 @@ class DatasetsPage:
             return [_job(job) for job in reversed(datasets.workshop.jobs)]
 
         return (
-            News("status", lambda: (datasets.registry.revision, datasets.registry.loading), status),
+            News(
+                "status", lambda: (datasets.registry.revision, datasets.registry.is_loading), status
+            ),
             News("jobs", lambda: [_sign(job) for job in datasets.workshop.jobs], jobs),
         )
 

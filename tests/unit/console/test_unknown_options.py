@@ -39,6 +39,7 @@ def test_the_option_that_may_be_meant_is_named(parse, line, meant, capsys):
     ("parse", "line", "said"),
     [
         (notes.parse, "ls", "there is no command 'ls'; did you mean list?"),
+        (notes.parse, "progress", "there is no command 'progress'; did you mean status?"),
         (notes.parse, "lst", "there is no command 'lst'; did you mean list?"),
         (notes.parse, "--home here Export", "there is no command 'Export'; did you mean export?"),
         (notes.parse, "zzz", "there is no command 'zzz'; --help lists them all"),

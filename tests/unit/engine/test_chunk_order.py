@@ -61,7 +61,16 @@ def test_what_a_comment_describes_comes_before_the_comment(key, comment):
 
 
 @pytest.mark.parametrize(
-    "text", ["// differences\nshow(a, b)\n", "a -- differences\n", 'x = """\ndifferences\n"""\n']
+    "text",
+    [
+        "// differences\nshow(a, b)\n",
+        "a -- differences\n",
+        'x = """\ndifferences\n"""\n',
+        "#define DIFFERENCES 5\n#include <show.h>\n",
+        "#[derive(Differences)]\n",
+        "#differences { color: red }\n",
+        "*differences = 3;\n",
+    ],
 )
 def test_code_with_comments_is_no_comment(text):
     about = {"scope": "function show", "total_chunks": 9}

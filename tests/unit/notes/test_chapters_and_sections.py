@@ -246,6 +246,12 @@ def test_who_writes_the_whole_text_may_close_the_fence(content, titles):
     assert split(sections.updated(BEHIND_AN_OPEN_FENCE, "## One", content)).titles == titles
 
 
+def test_of_two_headings_of_one_title_none_is_lost():
+    found = document(NAME, f"{BEHIND_AN_OPEN_FENCE}\n## Two\n\nother\n")
+    with pytest.raises(Refusal, match='so "## Two" behind it counts as code'):
+        knowledge.updated(found, "One", "```\n```\n\n## Two\n\nprecious\n")
+
+
 def test_a_chapter_after_a_list_with_code_stays():
     text = "## One\n\n- ```bash\n  make\n  ```\n\n## Two\n\nprecious\n"
     changed = knowledge.updated(document(NAME, text), "One", "new")

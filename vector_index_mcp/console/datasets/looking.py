@@ -16,8 +16,7 @@ from vector_index_mcp.datasets import keeping, manifest, registry
 from vector_index_mcp.datasets.arguments import WrongArguments, asked
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.finding import lack_of
-from vector_index_mcp.datasets.refusal import BadDatasetError, Refusal
-from vector_index_mcp.datasets.registry import LoadError
+from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError, Refusal
 from vector_index_mcp.errors import QueryError, UnknownError, VectorIndexError, counted
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.loading import load_datasets

@@ -45,7 +45,12 @@ def _markdown(lines: list[str]) -> Iterator[_Heading]:
             continue
         if heading := _ATX.match(line):
             yield number, len(heading[1]), _without_closing(heading[2])
-        elif number > first and (under := _SETEXT.match(line)) and _is_title(lines[number - 1]):
+        elif (
+            number > first
+            and number - 1 - first not in code
+            and (under := _SETEXT.match(line))
+            and _is_title(lines[number - 1])
+        ):
             yield number - 1, 1 if under[1][0] == "=" else 2, lines[number - 1].strip()
 
 

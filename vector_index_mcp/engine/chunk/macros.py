@@ -8,9 +8,9 @@ import re
 
 _ARGUMENTS = r"\((?:[^;{}\"()]|\([^;{}\"()]{0,200}\)|\"[^\"\n]{0,200}\"){1,400}\)"
 # A macro at the start of a line, its arguments, perhaps those of a benchmark, and a body. Indented,
-# it is a loop, as `LIST_FOREACH(…) {`; Apple's `NS_ENUM(NSInteger) {` begins an enumeration.
+# it is a loop, as `LIST_FOREACH(…) {`; `NS_ENUM(NSInteger) {` begins an enumeration.
 _HEAD = re.compile(
-    rf"^(?:static[ \t]{{1,9}})?((?!NS_)[A-Z][A-Z0-9_]{{2,60}})({_ARGUMENTS})"
+    rf"^(?:static[ \t]{{1,9}})?((?!\w+_(?:ENUM|OPTIONS)\()[A-Z][A-Z0-9_]{{2,60}})({_ARGUMENTS})"
     rf"(?:{_ARGUMENTS})?\s{{0,80}}\{{",
     re.MULTILINE,
 )
@@ -19,8 +19,8 @@ _END_OF_NAME = re.compile(r",|:(?!:)|\Z")
 _TYPE_WORDS = frozenset({"struct", "class", "enum", "union", "void", "int"})
 _OF_TWO = re.compile(r"\w*TEST(?:_[FP])?|BENCHMARK\w*_F|\w+_METHOD")
 """Macros that name a function by two arguments, the group first, as gtest and PHP's source do."""
-_END_OF_TYPE = re.compile(r"[\w*&>]\Z")
-_NO_CODE = ("//", "*", "#", "@")
+_END_OF_TYPE = re.compile(r"[\w*&>)]\Z")
+_NO_CODE = ("*", "#", "@")
 
 
 def expanded(text: str) -> tuple[str, dict[str, str]]:
@@ -51,13 +51,18 @@ def _name(macro: str, arguments: str) -> str:
         return ""
     group, _, second = arguments.partition(",")
     function = _NAME.fullmatch(second)
-    if function and _NAME.fullmatch(group) and _OF_TWO.fullmatch(macro):
-        return f"{first[1]}::{function[1]}"
+    if _OF_TWO.fullmatch(macro):
+        if function and _NAME.fullmatch(group):
+            return f"{first[1]}::{function[1]}"
+        if second.lstrip().startswith('"'):  # as Catch2 has it: a fixture, and what is tested
+            return ""
     return first[1] if _END_OF_NAME.match(arguments, first.end()) else ""
 
 
 def _goes_on(text: str, start: int) -> bool:
     """Whether the line before goes on: the text of a macro, or the type that a function returns."""
     line = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : start].strip()
-    is_type = _END_OF_TYPE.search(line) is not None and not line.startswith(_NO_CODE)
-    return is_type or line.endswith("\\")
+    if line.endswith("\\"):
+        return True
+    line = line.partition("//")[0].rstrip()
+    return _END_OF_TYPE.search(line) is not None and not line.startswith(_NO_CODE)

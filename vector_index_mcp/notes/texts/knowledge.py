@@ -3,6 +3,7 @@
 A document has front matter, an introduction, and chapters under headings of level two.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -228,8 +229,8 @@ def check_nothing_is_lost(old: Part, content: str, kind: str) -> None:
     Raises:
         Refusal: If a line behind that fence looks like a heading, and `content` does not have it.
     """
-    kept = parts.titles_of(content.split("\n"))
-    lost = next((title for title in parts.behind_open_fence(old) if title not in kept), "")
+    hidden, kept = parts.behind_open_fence(old), parts.titles_of(content.split("\n"))
+    lost = next(iter(Counter(hidden) - Counter(kept)), "")
     if lost:
         raise Refusal(
             Code.INVALID_CONTENT,

@@ -57,6 +57,9 @@ def test_methods_of_react_native_are_called_as_in_javascript():
         "max(a, b) {\n}\n",
         "// TEST(A, B) {\n",
         "EMPTY() {\n}\n",
+        'TEST_CASE_METHOD(Fixture, "reads numbers") {\n}\n',
+        "SHOP_ENUM(Cart, int) {\n  kEmpty,\n};\n",
+        "void run(int a)\nREQUIRES_LOCK(mutex_)\n{\n}\n",
     ],
 )
 def test_what_defines_nothing_by_its_arguments_stays(text):
@@ -71,5 +74,13 @@ def test_lines_stay_where_they_are():
     assert list(names.values()) == ["A::B", "C::D"]
 
 
+@pytest.mark.parametrize("before", ["int x = 1;  // the value\n", "}  // namespace a\n", "// x\n"])
+def test_a_comment_before_it_is_no_type(before):
+    assert list(expanded(f"{before}TEST(A, B) {{\n}}\n")[1].values()) == ["A::B"]
+
+
 def test_other_languages_have_no_macros():
-    assert functions("def f():\n    pass\nTEST(A, B) {\n}\n", "python") == [("f", 1, 2)]
+    text = "class Cart { };\n\nTEST(A, B) {\n}\n"
+    assert list(expanded(text)[1].values()) == ["A::B"]
+    assert ("A::B", 3, 4) in functions(text, "cpp")
+    assert functions(text, "java") == [("Cart", 1, 1)]
