@@ -13,14 +13,16 @@ from typing import NamedTuple
 Lines = tuple[int, int]
 """(first, last), 0-based."""
 
-_FENCE = re.compile(r" {0,12}(`{3,}+(?=[^`]*$)|~{3,}+)")  # more backticks after it: inline code
+_MARK = r"(`{3,}+(?=[^`]*$)|~{3,}+)"  # more backticks after it: inline code
+_FENCE = re.compile(rf" {{0,12}}{_MARK}")
+_LEFT = re.compile(rf"[ \t>*+.)\d-]{{0,40}}{_MARK}")
+"""A fence, perhaps in an item or a quote."""
 _QUOTE = re.compile(r" {0,3}> ?")
 _ITEM = re.compile(r" {0,12}(?:[-*+]|\d{1,9}[.)])(?: {1,4}(?=[^ ])| |$)")
 _HEADING = re.compile(r"#{1,6}[ \t]")
 _COMMENT, _END_OF_COMMENT = re.compile(r" {0,3}<!--"), "-->"
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*\Z")
 _BEGINNINGS = (_HEADING, _FENCE, _QUOTE, _ITEM, _COMMENT, _RULE)
-_LEFT = re.compile(r"[ \t>*+.)\d-]{0,40}(?:```|~~~)")
 _TAB = 4  # columns
 _MOST_INDENTED = 3  # a fence indented further begins a block only if another one closes it
 _MOST_NESTED = 12

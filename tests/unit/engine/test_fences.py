@@ -103,6 +103,11 @@ def test_each_line_is_looked_at_a_few_times(name, monkeypatch):
     assert len(seen) < 6 * len(lines)
 
 
+def test_what_is_left_outside_has_no_fence_and_every_other_line():
+    lines = ["- ```x``` in [a](a.md)", "    ```", "[b](b.md) ```", "", "# H", ""]
+    assert outside(lines) == ["- ```x``` in [a](a.md)", "", "[b](b.md) ```", "", "# H", ""]
+
+
 def test_a_chapter_between_two_blocks_of_lists_is_outside():
     lines = "- run\n  ```\n  make\n\n## B\n\nprecious:\n\n  ```\n  x\n  ```\n".split("\n")
     assert "## B" in outside(lines)
