@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from fakes import FakeEmbedder
 from serving import call, codebase_of, converged, failing_call, served, serving, settled
+from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase import service
@@ -82,6 +83,24 @@ async def test_words_that_say_little_are_not_told_as_missing(tmp_path):
         assert "No searched file contains" not in (note or "")
         note = (await call(client, "search_index", query="pause for 412 seconds"))["note"]
         assert "No searched file contains '412'." in note
+
+
+async def test_an_ignore_file_that_is_too_large_to_be_obeyed_is_named(tmp_path):
+    rules = "".join(f"/nowhere/{number:030}\n" for number in range(26_000))
+    files = {"one.py": "apple = 1\n", "lib/secret.py": "banana = 1\n"}
+    async with served(tmp_path / "project", files | {"lib/.gitignore": rules}) as client:
+        note = (await call(client, "search_index", query="banana"))["note"]
+        assert "1 ignore file is not obeyed (see get_status)." in note
+        status = await call(client, "get_status")
+        assert status["failed"]["lib/.gitignore"].startswith("not obeyed: what it excludes is")
+        write(tmp_path / "project", {"lib/.gitignore": "secret.py\n"})
+
+        async def is_obeyed():
+            answer = await call(client, "search_index", query="banana")
+            return "lib/secret.py" not in [hit["file_path"] for hit in answer["results"]]
+
+        await eventually(is_obeyed)
+        assert not (await call(client, "get_status"))["failed"]
 
 
 async def test_where_nothing_else_is_indexed_nothing_can_be_similar(tmp_path):

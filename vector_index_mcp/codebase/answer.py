@@ -66,6 +66,8 @@ class Backlog:
     """How many folders cannot be read."""
     failed: int = 0
     """How many files could not be indexed."""
+    disobeyed: int = 0
+    """How many ignore files are too large to be obeyed, or unreadable."""
     left_out: int = 0
     """How many files are over the limit of files."""
     polling: str = ""
@@ -85,6 +87,7 @@ async def backlog_of(index: LiveIndex) -> Backlog:
         error=state.error or "",
         unreadable=len(indexer.outlook.unreadable),
         failed=indexer.live.ledger.count(FAILED),
+        disobeyed=len(indexer.outlook.disobeyed),
         left_out=indexer.outlook.left_out,
         polling=freshness.problem if freshness is not None else "",
     )
@@ -153,5 +156,8 @@ def _lacking_files(backlog: Backlog) -> Iterator[str]:
         yield f"{counted(backlog.unreadable, 'folder')} cannot be read (see get_status)."
     if backlog.failed:
         yield f"{counted(backlog.failed, 'file')} could not be indexed (see get_status)."
+    if backlog.disobeyed:
+        are = "is" if backlog.disobeyed == 1 else "are"
+        yield f"{counted(backlog.disobeyed, 'ignore file')} {are} not obeyed (see get_status)."
     if backlog.left_out:
         yield f"{counted(backlog.left_out, 'file')} did not fit into the index."

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.indexing.status import MOST_LISTED
 from vector_index_mcp.processes import memory
 
 if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait
     from vector_index_mcp.codebase.service import Codebase
+
+
+_DISOBEYED = (
+    "not obeyed: what it excludes is indexed; make it a file of at most 1 MB that can be read"
+)
 
 
 class RunReport(BaseModel):
@@ -185,6 +191,8 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
     now = await codebase.index.status()
     progress, model, last = now.progress, now.model, codebase.recent.last
     begun, ended = now.last_scan
+    indexer = codebase.index.indexer
+    disobeyed = indexer.outlook.disobeyed[:MOST_LISTED] if indexer is not None else []
     return IndexStatus(
         project_path=str(codebase.root),
         status=progress.state.value,
@@ -217,7 +225,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         is_writer=progress.is_writer,
         skipped=dict(now.skipped),
         masked_credential_count=now.masked,
-        failed={record.key: record.reason for record in now.failed},
+        failed={r.key: r.reason for r in now.failed} | dict.fromkeys(disobeyed, _DISOBEYED),
         cut_by_lines={record.key: record.reason for record in now.cut_by_lines},
         unreadable_folders=list(now.unreadable),
         last_changes=[

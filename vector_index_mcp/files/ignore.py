@@ -110,6 +110,8 @@ class Ignore:
         # By repository below the root, complete or not: the rules at its top when the whole folder
         # was last checked.
         self._inner: dict[str, Rules] = {}
+        self.disobeyed: list[str] = []
+        """The ignore files met so far that git may obey, and that are not read here."""
         self._rules: dict[str, Rules] = {"": self._load(_top_rules(folder), "")}
 
     def rules_below(self, folder: str) -> Rules:
@@ -208,7 +210,10 @@ class Ignore:
     def _load(self, rules: Rules, folder: str) -> Rules:
         strip = len(folder) + 1 if folder else 0
         for name in IGNORE_FILES:
-            text = _read_no_link(self._root / folder / name)
+            path = self._root / folder / name
+            text = _read_no_link(path)
+            if not text and _is_disobeyed(path):
+                self.disobeyed.append(f"{folder}/{name}" if folder else name)
             rules = rules.push(text, strip=strip, is_gits=name != OWN_IGNORE_FILE)
         return rules
 
@@ -281,12 +286,21 @@ def rule_files(root: Path) -> dict[Path, bool]:
 
 
 def _is_read(path: Path) -> bool:
+    """Whether an ignore file is obeyed: it can be read, and is not too large."""
     if not os.path.isfile(path):  # opening a pipe would wait for a writer
         return False
     try:
         with path.open("rb") as file:
             return os.fstat(file.fileno()).st_size <= _LARGEST_IGNORE_FILE_BYTES
     except OSError:
+        return False
+
+
+def _is_disobeyed(path: Path) -> bool:
+    """Whether there is an ignore file that git may obey, and that is not read here."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode) and not _is_read(path)
+    except (OSError, ValueError):
         return False
 
 

@@ -147,6 +147,11 @@ class Outlook:
         return [key for view in self.views for key in view.unreadable]
 
     @property
+    def disobeyed(self) -> list[str]:
+        """Keys of ignore files that git obeys and this does not, being too large or unreadable."""
+        return [v.folder.key_of(path) for v in self.views for path in v.ignore.disobeyed]
+
+    @property
     def left_out(self) -> int:
         """How many files are over the limit of files."""
         return sum(view.left_out for view in self.views)
