@@ -21,8 +21,7 @@ _QUOTE = re.compile(r" {0,3}> ?")
 _ITEM = re.compile(r" {0,12}(?:[-*+]|\d{1,9}[.)])(?: {1,4}(?=[^ ])| |$)")
 _HEADING = re.compile(r"#{1,6}[ \t]")
 _COMMENT, _END_OF_COMMENT = re.compile(r" {0,3}<!--"), "-->"
-_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*\Z")
-_BEGINNINGS = (_HEADING, _FENCE, _QUOTE, _ITEM, _COMMENT, _RULE)
+_BEGINNINGS = (_HEADING, _FENCE, _QUOTE, _ITEM, _COMMENT)
 _TAB = 4  # columns
 _MOST_INDENTED = 3  # a fence indented further begins a block only if another one closes it
 _MOST_NESTED = 12
@@ -177,7 +176,13 @@ def _below(lines: Sequence[str], fence: _Fence, start: int) -> int | None:
 
 def _is_text(rest: str) -> bool:
     """Whether a line goes on with a paragraph, or begins one."""
-    return bool(rest) and not any(each.match(rest) for each in _BEGINNINGS)
+    return bool(rest) and not any(each.match(rest) for each in _BEGINNINGS) and not _is_rule(rest)
+
+
+def _is_rule(rest: str) -> bool:
+    """Whether a line is a thematic break, such as `* * *`."""
+    marks = "".join(rest.split())
+    return len(marks) > 2 and marks[0] in "-*_" and not marks.strip(marks[0])
 
 
 def _column(line: str) -> int:
