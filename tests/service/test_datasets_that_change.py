@@ -52,6 +52,17 @@ async def errors(service):
     return [each.error for each in (await service.listed())[1]]
 
 
+def slow_until(is_wanted):
+    """Prepares the dataset `slow` once that is wanted, and others at once."""
+
+    async def make(described, folder):
+        if described.id == "slow":
+            await is_wanted.wait()
+        return await prepare(described, folder)
+
+    return make
+
+
 async def test_a_folder_that_is_not_there_holds_no_dataset(root):
     root.rmdir()
     async with running(root) as service:
@@ -260,12 +271,7 @@ async def test_datasets_that_are_still_being_loaded_are_missed(root):
     await put(root)
     go_on = anyio.Event()
 
-    async def make(described, folder):
-        if described.id == "slow":
-            await go_on.wait()
-        return await prepare(described, folder)
-
-    async with running(root, make=make) as service:
+    async with running(root, make=slow_until(go_on)) as service:
         assert await ids(service) == ["sample"]
         await put(root, "slow")
         await eventually(lambda: service.registry.awaited)
@@ -422,12 +428,7 @@ async def test_a_dataset_that_takes_long_holds_up_no_other(root, monkeypatch):
     await put(root, "slow")
     is_wanted = anyio.Event()
 
-    async def make(manifest, folder):
-        if manifest.id == "slow":
-            await is_wanted.wait()
-        return await prepare(manifest, folder)
-
-    async with running(root, make=make) as service:
+    async with running(root, make=slow_until(is_wanted)) as service:
         await eventually(lambda: ids(service))
         assert await ids(service) == ["sample"]
         assert service.is_busy

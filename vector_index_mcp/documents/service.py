@@ -26,6 +26,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, is_broad
+from vector_index_mcp.files.state import state_of
 from vector_index_mcp.indexing.asking import wait_for_first_scan
 from vector_index_mcp.indexing.derived import Derived
 from vector_index_mcp.indexing.following import settle
@@ -360,7 +361,7 @@ def _stamp_of(path: Path) -> tuple[int, ...]:
         status = os.stat(path)  # noqa: PTH116 - follows links, as reading the file does
     except OSError:
         return ()
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    return state_of(status)
 
 
 def _named(record: FileRecord) -> str:

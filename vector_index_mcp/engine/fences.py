@@ -59,6 +59,11 @@ def fences(lines: Sequence[str]) -> Iterator[Lines]:
     return ((first, block.last) for first, block in _blocks(lines))
 
 
+def lines_of_code(lines: Sequence[str]) -> set[int]:
+    """Return the numbers of all lines of such blocks, 0-based."""
+    return {number for first, last in fences(lines) for number in range(first, last + 1)}
+
+
 def open_fence(lines: Sequence[str]) -> Open | None:
     """Return the fence whose block lasts to the end of the text, as nothing closes it, if any."""
     for first, block in _blocks(lines):

@@ -210,11 +210,10 @@ class Ignore:
     def _load(self, rules: Rules, folder: str) -> Rules:
         strip = len(folder) + 1 if folder else 0
         for name in IGNORE_FILES:
-            path = self._root / folder / name
-            text = _read_no_link(path)
-            if not text and _is_disobeyed(path):
+            text = _read_no_link(self._root / folder / name)
+            if text is None:
                 self.disobeyed.append(f"{folder}/{name}" if folder else name)
-            rules = rules.push(text, strip=strip, is_gits=name != OWN_IGNORE_FILE)
+            rules = rules.push(text or "", strip=strip, is_gits=name != OWN_IGNORE_FILE)
         return rules
 
 
@@ -245,7 +244,7 @@ def _top_rules(folder: Folder) -> Rules:
     rules = Rules().push("\n".join(DEFAULT_PATTERNS))
     rules = rules.push("\n".join(folder.selection.patterns))
     for path, origin, may_be_link in _rule_files_around(root):
-        text = _read(path) if may_be_link else _read_no_link(path)
+        text = _read(path) if may_be_link else _read_no_link(path) or ""
         is_gits = path.name != OWN_IGNORE_FILE
         rules = rules.push(text, prefix=_prefix(root, origin), is_gits=is_gits)
     return rules
@@ -296,24 +295,22 @@ def _is_read(path: Path) -> bool:
         return False
 
 
-def _is_disobeyed(path: Path) -> bool:
-    """Whether there is an ignore file that git may obey, and that is not read here."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode) and not _is_read(path)
-    except (OSError, ValueError):
-        return False
-
-
 def _prefix(root: Path, folder: Path) -> str:
     return "" if root == folder else root.relative_to(folder).as_posix() + "/"
 
 
-def _read_no_link(path: Path) -> str:
-    """Return the text of an ignore file in the project, where git follows no links."""
+def _read_no_link(path: Path) -> str | None:
+    """Return the text of an ignore file in the project, where git follows no links.
+
+    Returns:
+        An empty text if there is none, or a link; None if it is too large or cannot be read.
+    """
     try:
-        return "" if stat.S_ISLNK(path.lstat().st_mode) else _read(path)
+        mode = path.lstat().st_mode
     except (OSError, ValueError):
         return ""
+    text = "" if stat.S_ISLNK(mode) else _read(path)
+    return None if not text and stat.S_ISREG(mode) and not _is_read(path) else text
 
 
 def _read(path: Path) -> str:

@@ -9,6 +9,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from vector_index_mcp.files.state import State, state_of
+
 _GIT_TIMEOUT_SECONDS = 5
 _OF_SETTINGS = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 _LONGEST_POINTER_BYTES = 10_000
@@ -116,18 +118,15 @@ def forget_settings() -> None:
     _excludes_file.cache_clear()
 
 
-def _state_of(path: Path) -> tuple[str, int, int, int, int]:
+def _state_of(path: Path) -> tuple[str, State]:
     try:
-        status = path.stat()
+        return str(path), state_of(path.stat())
     except (OSError, ValueError):
-        return (str(path), 0, 0, 0, 0)
-    # `touch -r` and `cp -p` put the time of the last change back, but not that of the inode.
-    times = status.st_mtime_ns, status.st_ctime_ns
-    return (str(path), status.st_size, *times, status.st_ino)
+        return str(path), (0, 0, 0, 0)
 
 
 @functools.lru_cache(maxsize=16)
-def _excludes_file(folder: Path, state: tuple[tuple[str, int, int, int, int], ...]) -> Path | None:
+def _excludes_file(folder: Path, state: tuple[tuple[str, State], ...]) -> Path | None:
     try:
         answer = subprocess.run(
             ["git", "config", "--type=path", "--get", "core.excludesFile"],

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from vector_index_mcp.files.git_index import MOST_BYTES, paths_in
+from vector_index_mcp.files.state import state_of
 
 _MOST_NAME_BYTES = 2 * MOST_BYTES  # of all names together; version 4 compresses names
 
@@ -86,7 +87,7 @@ def tracked_below(index: Path, prefix: str) -> Tracked:
         return last
     try:
         status = os.fstat(descriptor)
-        state = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        state = state_of(status)
         if state != known:
             names = paths_in(_content(descriptor, status), lambda hash_: _shared(index, hash_))
             last = Tracked(_below(os.fsencode(prefix), names))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from vector_index_mcp.engine import fences as fences_module
-from vector_index_mcp.engine.fences import fences, open_fence, outside
+from vector_index_mcp.engine.fences import fences, lines_of_code, open_fence, outside
 
 # What a whole text is read as: `#` marks lines of code.
 TEXTS = {
@@ -39,7 +39,7 @@ TEXTS = {
 def test_the_lines_of_code(name):
     text, _, expected = TEXTS[name].partition("|")
     lines = text.split("\n")
-    code = {number for first, last in fences(lines) for number in range(first, last + 1)}
+    code = lines_of_code(lines)
     assert "".join("#" if number in code else "." for number in range(len(lines))) == expected
     assert [line for n, line in enumerate(outside(lines)) if line.startswith("#")] == [
         line for n, line in enumerate(lines) if line.startswith("#") and n not in code

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from vector_index_mcp.engine.chunk.parts import Part
-from vector_index_mcp.engine.fences import fences
+from vector_index_mcp.engine.fences import lines_of_code
 
 _Heading = tuple[int, int, str]
 """(0-based line, level, title)."""
@@ -39,7 +39,7 @@ def headings(lines: list[str], language: str) -> Iterator[_Heading]:
 def _markdown(lines: list[str]) -> Iterator[_Heading]:
     first = _front_matter(lines)
     body = lines[first:]
-    code = {number for begin, last in fences(body) for number in range(begin, last + 1)}
+    code = lines_of_code(body)
     for number, line in enumerate(body, first):
         if number - first in code:
             continue

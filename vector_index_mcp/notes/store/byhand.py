@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from vector_index_mcp.files.patterns import Patterns, patterns_of
+from vector_index_mcp.files.state import State, state_of
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.refusal import Code, Refusal
@@ -31,8 +32,6 @@ _MOST_FILES = 200_000
 _DEEPEST = 20
 _MOST_NAMED = 3  # in a commit's message
 
-_Stamp = tuple[int, int, int, int]
-
 
 @dataclass(slots=True)
 class ByHand:
@@ -40,7 +39,7 @@ class ByHand:
 
     disk: Disk
     checkout: Checkout = field(init=False)
-    _known: dict[str, tuple[_Stamp, str]] = field(default_factory=dict)
+    _known: dict[str, tuple[State, str]] = field(default_factory=dict)
     """The state of each file that was read, and the object id of what would be committed of it."""
     large: dict[str, bool] = field(default_factory=dict)
     """The files that are too large to be read, and whether each is as it is committed."""
@@ -168,7 +167,7 @@ class ByHand:
         is_needed: bool = False,
     ) -> None:
         """Read a file into `read`, unless it is known to be as it is committed."""
-        stamp, old = _stamp_of(status), tree.id_of(path)
+        stamp, old = state_of(status), tree.id_of(path)
         known = self._known.get(path)
         if status.st_size > LARGEST_FILE_BYTES:
             # One that git does not know need not be compared.
@@ -223,10 +222,6 @@ class ByHand:
         with contextlib.suppress(Refusal):
             own = self.disk.read_text(IGNORE) or ""
         return patterns_of(f"{NEVER_KEPT}{own}")
-
-
-def _stamp_of(status: os.stat_result) -> _Stamp:
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def with_never_kept(own: str) -> str:

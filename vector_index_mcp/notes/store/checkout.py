@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from vector_index_mcp.files.state import State, state_of
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, Disk
 from vector_index_mcp.notes.store.history import Tree
@@ -21,7 +22,7 @@ class Checkout:
     """Knows what git has checked out. It caches what the index says."""
 
     disk: Disk
-    _read: tuple[tuple[int, ...], frozenset[str] | None] | None = field(default=None)
+    _read: tuple[State, frozenset[str] | None] | None = field(default=None)
     """The state of the index when it was read, and the files that it leaves out."""
 
     def left_out(self, repository: Repository) -> frozenset[str] | None:
@@ -35,7 +36,7 @@ class Checkout:
         status = self.disk.status(INDEX_OF_GIT)
         if status is None:
             return frozenset()
-        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        stamp = state_of(status)
         if self._read is None or self._read[0] != stamp:
             self._read = stamp, _left_out(self.disk, repository)
         return self._read[1]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from vector_index_mcp.files.repository import state_of_users_settings
+from vector_index_mcp.files.state import state_of
 from vector_index_mcp.notes.store.disk import GIT, Disk
 
 _CONFIG, _OF_THE_WORK_TREE = f"{GIT}/config", f"{GIT}/config.worktree"
@@ -55,9 +56,7 @@ class Settings:
 
     def _stamp(self, path: str) -> _Stamp:
         status = self.disk.status(path)
-        if status is None:
-            return ()
-        return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        return () if status is None else state_of(status)
 
     @property
     def own(self) -> Mapping[str, str]:

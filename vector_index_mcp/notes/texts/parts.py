@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from vector_index_mcp.engine.fences import fences, open_fence
+from vector_index_mcp.engine.fences import lines_of_code, open_fence
 
 _HEADING = re.compile(r"##[ \t]+(\S.*)")
 _MARK = "## "
@@ -73,7 +73,7 @@ class Parts:
 def split(text: str) -> Parts:
     """Split `text`."""
     lines = text.split("\n")
-    code = {number for first, last in fences(lines) for number in range(first, last + 1)}
+    code = lines_of_code(lines)
     starts: list[tuple[int, str]] = []
     position = 0
     for number, line in enumerate(lines):

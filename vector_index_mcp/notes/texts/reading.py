@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vector_index_mcp.files.scan import modified_at
+from vector_index_mcp.files.state import State, state_of
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
@@ -21,7 +22,6 @@ _MOST_CHARS = 10_000_000
 """The most text in the cache: half of what many agents write in a year, in 15 MB of memory."""
 _ENDING = ".md"
 _REVISION_CHARS = 12
-_Stamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Shelf:
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
-        self._kept: OrderedDict[str, tuple[_Stamp, Read]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[State, Read]] = OrderedDict()
         self._chars = 0
         self._lock = threading.Lock()
 
@@ -94,7 +94,7 @@ class Shelf:
                 filename=name,
                 documents=self.names(project)[:MOST_SHOWN],
             )
-        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        stamp = state_of(status)
         with self._lock:
             kept = self._kept.get(path)
             if kept is not None and kept[0] == stamp:
@@ -119,7 +119,7 @@ class Shelf:
                 if refusal.code is not Code.DOCUMENT_NOT_FOUND:  # that one was just deleted
                     yield refusal
 
-    def _keep(self, path: str, stamp: _Stamp, read: Read, *, others_go: bool) -> None:
+    def _keep(self, path: str, stamp: State, read: Read, *, others_go: bool) -> None:
         size = len(read.document.text)
         with self._lock:
             self._forget(path)
