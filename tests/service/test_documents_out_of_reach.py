@@ -131,6 +131,21 @@ async def test_the_status_names_files_that_are_skipped(tmp_path):
     assert sorted(status["skipped_files"]) == named
 
 
+async def test_the_status_names_an_ignore_file_that_is_too_large_to_be_obeyed(tmp_path):
+    home = written(tmp_path)
+    rules = "".join(f"/nowhere/{number:030}\n" for number in range(26_000))
+    write(tmp_path, {"notes/.gitignore": rules})
+    documents = documents_of(home, FakeEmbedder())
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        texts, _ = await texts_of(client, "status")
+        status = await calls.answer(documents, "status", {}, None)
+    assert "notes/.gitignore: not obeyed: what it excludes is indexed" in "\n".join(texts)
+    [named] = status["failed"]
+    assert named.startswith("notes/.gitignore: not obeyed")
+
+
 async def test_a_configuration_that_cannot_be_read_is_named_by_searches(tmp_path):
     home = written(tmp_path)
     documents = documents_of(home, FakeEmbedder())

@@ -89,7 +89,7 @@ async def backlog_of(index: LiveIndex) -> Backlog:
         failed=indexer.live.ledger.count(FAILED),
         disobeyed=len(indexer.outlook.disobeyed),
         left_out=indexer.outlook.left_out,
-        polling=freshness.problem if freshness is not None else "",
+        polling=freshness.noticing.problem if freshness is not None else "",
     )
 
 

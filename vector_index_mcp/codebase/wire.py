@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, Field
 
 from vector_index_mcp.indexing.run import Run
-from vector_index_mcp.indexing.status import MOST_LISTED
+from vector_index_mcp.indexing.status import DISOBEYED
 from vector_index_mcp.processes import memory
 
 if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait
     from vector_index_mcp.codebase.service import Codebase
-
-
-_DISOBEYED = (
-    "not obeyed: what it excludes is indexed; make it a file of at most 1 MB that can be read"
-)
 
 
 class RunReport(BaseModel):
@@ -191,8 +186,6 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
     now = await codebase.index.status()
     progress, model, last = now.progress, now.model, codebase.recent.last
     begun, ended = now.last_scan
-    indexer = codebase.index.indexer
-    disobeyed = indexer.outlook.disobeyed[:MOST_LISTED] if indexer is not None else []
     return IndexStatus(
         project_path=str(codebase.root),
         status=progress.state.value,
@@ -218,14 +211,14 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
             team_vectors=codebase.index.team_notice or None,
         ),
         watcher=WatcherStatus(
-            mode=now.watching,
-            problem=now.watching_problem or None,
-            blind_spot=now.blind_spot or None,
+            mode=now.noticing.mode,
+            problem=now.noticing.problem or None,
+            blind_spot=now.noticing.blind_spot or None,
         ),
         is_writer=progress.is_writer,
         skipped=dict(now.skipped),
         masked_credential_count=now.masked,
-        failed={r.key: r.reason for r in now.failed} | dict.fromkeys(disobeyed, _DISOBEYED),
+        failed={r.key: r.reason for r in now.failed} | dict.fromkeys(now.disobeyed, DISOBEYED),
         cut_by_lines={record.key: record.reason for record in now.cut_by_lines},
         unreadable_folders=list(now.unreadable),
         last_changes=[

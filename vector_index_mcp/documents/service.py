@@ -34,6 +34,7 @@ from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.ledger import SKIPPED, Ledger
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.service import LiveIndex
+from vector_index_mcp.indexing.status import DISOBEYED
 
 _log = logging.getLogger(__name__)
 
@@ -345,7 +346,10 @@ class Documents:
             size_bytes=status.size_bytes,
             skipped=status.skipped,
             skipped_files=tuple(map(_named, ledger.with_state(SKIPPED)[:_MOST_SKIPPED])),
-            failed=tuple(map(_named, status.failed)),
+            failed=(
+                *map(_named, status.failed),
+                *(f"{key}: {DISOBEYED}" for key in status.disobeyed),
+            ),
             model={
                 "state": status.progress.embedder_state,
                 "name": status.model.name if status.model else None,

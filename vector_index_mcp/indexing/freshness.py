@@ -27,6 +27,7 @@ from vector_index_mcp.files.mounts import places_below, silent_file_system
 from vector_index_mcp.files.watch import WATCH_LIMIT, Watch
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.looks import Looks
+from vector_index_mcp.indexing.noticing import Noticing
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.run import Kind
@@ -101,10 +102,8 @@ class Freshness:
             rescan_seconds: The time between two scans while events report changes.
             looks: Looks at folders, whose drives may hang.
         """
-        self.mode = "off"
-        """`events`, `polling` or `off`."""
-        self.problem = ""
-        """Why the mode is `polling`, and what to do about it; empty in other modes."""
+        self._mode = "off"
+        self._problem = ""
         self._folders = folders
         self._queue = queue
         self._rescan_seconds = rescan_seconds
@@ -148,8 +147,8 @@ class Freshness:
         try:
             await self._at_folders(begin)
         except (ProjectError, TimeoutError) as error:
-            self._watch, self.mode = None, "polling"
-            self.problem = str(error) or _HANGS
+            self._watch, self._mode = None, "polling"
+            self._problem = str(error) or _HANGS
             return
         await self._look_at_places()
         self._note_mode()
@@ -192,7 +191,7 @@ class Freshness:
         """Sweep from time to time, as long as events report the other changes."""
         while True:
             await anyio.sleep(self._sweep_seconds)
-            if self.mode == "events" and indexer.runs.current is None and not indexer.is_in_error:
+            if self._mode == "events" and indexer.runs.current is None and not indexer.is_in_error:
                 await self.sweep(indexer)
 
     async def sweep(self, indexer: Indexer) -> None:
@@ -246,12 +245,13 @@ class Freshness:
         return others
 
     @property
-    def blind_spot(self) -> str:
-        """Which changes events do not report, and how soon they are found; empty without events."""
-        if self.mode != "events":
-            return ""
+    def noticing(self) -> Noticing:
+        """How changes are noticed now."""
+        if self._mode != "events":
+            return Noticing(self._mode, self._problem)
         seconds = min(self._sweep_seconds, self._rescan_seconds)
-        return _BLIND_SPOT.format(seconds=seconds, rescan=self._rescan_seconds)
+        blind_spot = _BLIND_SPOT.format(seconds=seconds, rescan=self._rescan_seconds)
+        return Noticing(self._mode, blind_spot=blind_spot)
 
     async def _look_at_places(self) -> bool:
         """Whether a folder was replaced, or file systems were mounted or unmounted below it."""
@@ -269,13 +269,13 @@ class Freshness:
 
     async def stop(self) -> None:
         """Remove the watches, and wait until their threads have ended, unless a drive hangs."""
-        watch, self._watch, self.mode = self._watch, None, "off"
+        watch, self._watch, self._mode = self._watch, None, "off"
         if watch is not None:
             with contextlib.suppress(TimeoutError):
                 await Detached(1, "stop").run(lambda _: watch.stop(), detached.DRIVE_SECONDS)
 
     def _note_problem(self, problem: str) -> None:
-        is_known = problem == WATCH_LIMIT and self.problem == _LIMIT_REACHED
+        is_known = problem == WATCH_LIMIT and self._problem == _LIMIT_REACHED
         self._lacks_watches |= problem == WATCH_LIMIT
         if is_known:  # every folder reports the limit again at every resync
             return
@@ -285,16 +285,16 @@ class Freshness:
 
     def _note_mode(self) -> None:
         if self._lacks_watches:
-            self.mode, self.problem = "polling", _LIMIT_REACHED
+            self._mode, self._problem = "polling", _LIMIT_REACHED
         elif self._silent:
-            self.mode, self.problem = "polling", _CHANGED_ELSEWHERE.format(self._silent)
+            self._mode, self._problem = "polling", _CHANGED_ELSEWHERE.format(self._silent)
         else:
-            self.mode, self.problem = "events", ""
+            self._mode, self._problem = "events", ""
 
     def _seconds_to_rescan(self, indexer: Indexer) -> float:
         if indexer.is_in_error:
             return min(self._rescan_seconds, _SECONDS_BETWEEN_SCANS_AFTER_ERROR)
-        if self.mode == "events":
+        if self._mode == "events":
             return self._rescan_seconds
         last = indexer.runs.last
         took = last.seconds if last else 0.0

@@ -10,6 +10,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import ModelNotFoundError, StorageError
 from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.noticing import Noticing
 from vector_index_mcp.indexing.run import TRIES_OF_A_RUN, Kind, Run
 from vector_index_mcp.indexing.state import State, StateMachine
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 20
 """How many files a list names at most, such as that of failed files."""
+DISOBEYED = (
+    "not obeyed: what it excludes is indexed; make it a file of at most 1 MB that can be read"
+)
+"""What is wrong with an ignore file of `Status.disobeyed`."""
 _OVER_LIMIT = "over the limit of files"
 
 
@@ -150,6 +155,8 @@ class Status:
     cut_by_lines: Sequence[FileRecord]
     unreadable: Sequence[str]
     """Keys of folders inside of the index's that cannot be read."""
+    disobeyed: Sequence[str]
+    """Keys of ignore files that git obeys and this does not, being too large or unreadable."""
     absent: Mapping[str, str]
     """Folders of the index that are out of reach, by name, and why."""
     last_changes: Sequence["Change"]
@@ -162,10 +169,7 @@ class Status:
     chunks_computed: int
     """How many chunks the model embedded since the start; the cache's do not count."""
     worker_pid: int | None
-    watching: str
-    """`events`, `polling` or `off`."""
-    watching_problem: str
-    blind_spot: str
+    noticing: Noticing
     uri: str
     displaced: str
     """Why the index does not lie at the configured place; empty if it does."""
@@ -217,7 +221,7 @@ def status_of(
         opener: Knows the index's place and its writer.
         size_bytes: The size on disk.
     """
-    indexer, freshness = (kept.indexer, kept.freshness) if kept is not None else (None, None)
+    indexer = kept.indexer if kept is not None else None
     outlook, runs = (indexer.outlook, indexer.runs) if indexer is not None else (None, None)
     return Status(
         progress=progress,
@@ -233,6 +237,7 @@ def status_of(
         failed=[*islice(ledger.failed.values(), MOST_LISTED)],
         cut_by_lines=[*islice(ledger.cut_by_lines.values(), MOST_LISTED)],
         unreadable=outlook.unreadable[:MOST_LISTED] if outlook is not None else [],
+        disobeyed=outlook.disobeyed[:MOST_LISTED] if outlook is not None else [],
         absent=absent,
         last_changes=last_changes,
         stalls=stalls,
@@ -240,9 +245,7 @@ def status_of(
         precision=cached.embedder.precision,
         chunks_computed=cached.embedded,
         worker_pid=cached.embedder.pid,
-        watching=freshness.mode if freshness is not None else "off",
-        watching_problem=freshness.problem if freshness is not None else "",
-        blind_spot=freshness.blind_spot if freshness is not None else "",
+        noticing=kept.freshness.noticing if kept is not None else Noticing("off"),
         uri=opener.uri,
         displaced=opener.displaced,
         writer=opener.writer,
