@@ -13,6 +13,7 @@ import pytest
 from greeting import CLIENT
 from serving import spoken_to
 from shelves import TEXTS, datasets_of, manifest, put, write
+from waiting import eventually
 
 from vector_index_mcp.serving import sets
 
@@ -56,7 +57,11 @@ async def ask(tmp_path_factory):
     write(root / "broken/manifest.json", b"{ nope")
     write(root / "no-meta/manifest.json", manifest("no-meta", metadata="m.json"))
     (root / "no-meta/index").mkdir()
-    async with spoken_to(datasets_of(root), sets.DATASETS) as ask:
+    datasets = datasets_of(root)
+    async with spoken_to(datasets, sets.DATASETS) as ask:
+        # The first question waits for both datasets, but not for longer than a user would.
+        await datasets.registry.ready()
+        await eventually(lambda: not datasets.registry.is_loading)
         yield ask
 
 
