@@ -19,7 +19,7 @@ from pathlib import Path
 
 from vector_index_mcp.files import repository
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.files.patterns import Patterns, patterns_of
+from vector_index_mcp.files.patterns import MOST_COMPILED_CHARS, Patterns, patterns_of
 from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
 
 OWN_IGNORE_FILE = ".vectorindexignore"
@@ -86,6 +86,10 @@ class Rules:
             return replace(self, layers=(*self.layers, _Layer(patterns, strip, prefix, is_gits)))
         return self
 
+    def cost(self) -> int:
+        """Return the memory cost of the compiled rules; see `Patterns.cost`."""
+        return sum(layer.patterns.cost() for layer in self.layers)
+
     def ignore(self, path: str, is_folder: bool, *, is_tracked: bool = False) -> bool:
         """Return whether the entry at `path` is ignored, without regard to the folders above it."""
         for layer in reversed(self.layers):
@@ -111,7 +115,7 @@ class Ignore:
         # was last checked.
         self._inner: dict[str, Rules] = {}
         self.disobeyed: list[str] = []
-        """The ignore files met so far that git may obey, and that are not read here."""
+        """The ignore files met so far that git may obey and this does not: they are too large."""
         self._rules: dict[str, Rules] = {"": self._load(_top_rules(folder), "")}
 
     def rules_below(self, folder: str) -> Rules:
@@ -211,9 +215,12 @@ class Ignore:
         strip = len(folder) + 1 if folder else 0
         for name in IGNORE_FILES:
             text = _read_no_link(self._root / folder / name)
-            if text is None:
+            more = rules.push(text or "", strip=strip, is_gits=name != OWN_IGNORE_FILE)
+            # Beyond that the rules of a folder would push each other out at each question.
+            if text is None or more.cost() > MOST_COMPILED_CHARS:
                 self.disobeyed.append(f"{folder}/{name}" if folder else name)
-            rules = rules.push(text or "", strip=strip, is_gits=name != OWN_IGNORE_FILE)
+            else:
+                rules = more
         return rules
 
 

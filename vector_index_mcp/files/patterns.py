@@ -28,7 +28,7 @@ _NOT_A_STAR = re.compile(r"[?\[\\]")
 _UNCLEAR = re.compile(r"[\\\[]")
 # The total length of the ignore files that are compiled at a time. Compiled, a file takes up to 200
 # times its length.
-_MOST_COMPILED_CHARS = 2_000_000
+MOST_COMPILED_CHARS = 2_000_000
 _LEAST_COUNTED_CHARS = 500
 
 
@@ -76,7 +76,7 @@ class _Kept:
         with self._lock:
             self._waiting.append(patterns)
             self._cost += patterns.cost()
-            while self._cost > _MOST_COMPILED_CHARS and len(self._waiting) > 1:
+            while self._cost > MOST_COMPILED_CHARS and len(self._waiting) > 1:
                 oldest = self._waiting.popleft()
                 self._cost -= oldest.cost()
                 oldest.forget()

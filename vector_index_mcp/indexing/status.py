@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MOST_LISTED = 20
 """How many files a list names at most, such as that of failed files."""
 DISOBEYED = (
-    "not obeyed: what it excludes is indexed; make it a file of at most 1 MB that can be read"
+    "not obeyed: what it excludes is indexed; make it a file that can be read, of at most 1 MB, "
+    "and of 2 MB together with those above it"
 )
 """What is wrong with an ignore file of `Status.disobeyed`."""
 _OVER_LIMIT = "over the limit of files"

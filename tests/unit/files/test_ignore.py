@@ -287,6 +287,22 @@ def test_an_ignore_file_that_is_a_folder_or_too_large_says_nothing(tmp_path: Pat
     assert by_us(tmp_path) == {"a", ".gitignore/b", ".vectorindexignore"}
 
 
+def test_nested_ignore_files_never_push_each_other_out_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = "a\nb{}\n" + "#" * 700_000
+    folders = ["", "x/", "x/y/", "x/y/z/"]
+    rules = {f"{folder}.gitignore": large.format(n) for n, folder in enumerate(folders)}
+    build(tmp_path, rules | {f"{folder}{name}": "" for folder in folders for name in "ac"})
+    ignore = Ignore(Folder(tmp_path))
+    asked = [f"{folder}{name}" for folder in folders for name in "ac"]
+    assert [path for path in asked if ignore.is_ignored(path, False)] == asked[::2]
+    assert ignore.disobeyed == ["x/y/.gitignore", "x/y/z/.gitignore"]
+
+    monkeypatch.setattr("vector_index_mcp.files.patterns._Table", None)  # compiles nothing more
+    assert ignore.is_ignored("x/y/z/a", False)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 def test_an_ignore_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     build(tmp_path, {"a": ""})

@@ -150,7 +150,7 @@ def test_of_lines_that_are_alike_the_last_one_counts() -> None:
 def test_what_is_compiled_is_given_up_for_others_and_comes_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(patterns, "_MOST_COMPILED_CHARS", 2_000)
+    monkeypatch.setattr(patterns, "MOST_COMPILED_CHARS", 2_000)
     kept = [patterns_of(f"name{number}\n*.x{number}") for number in range(20)]
 
     assert sum(rules._table is not None for rules in kept) <= 4
