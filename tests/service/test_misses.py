@@ -46,6 +46,16 @@ async def said(client, **arguments):
     return (await client.call_tool("search_index", arguments)).content[0].text
 
 
+async def test_a_slip_is_corrected_only_if_nothing_else_is_asked(tmp_path):
+    files = {"connection.py": "class Connection: ...\n", "storage.py": "class Storage: ...\n"}
+    async with served(tmp_path / "project", files) as client:
+        assert "results for `Connection`" in await said(client, query="conection")
+        for query in ("conection/storge", "conection/storage"):
+            text = await said(client, query=query)
+            assert "results for" not in text
+            assert "storage.py" in text
+
+
 @pytest.mark.parametrize(
     "query",
     ["nonexistent_thing_xyz", "where is nonexistent_thing_xyz defined", "Foo::zebraCrossing"],

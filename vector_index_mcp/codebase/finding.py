@@ -127,7 +127,8 @@ class _Search:
                 self.store, self.wanted.query, texts, self.filters
             )
             found.meant = await self._meant([*found.absent, *found.missing])
-        if found.meant and len(self.wanted.query.tokens) == 1:
+        asked = self.wanted.query
+        if found.meant and len(asked.tokens) == 1 and [*found.meant] == asked.identifiers:
             [found.respelled] = found.meant.values()
             self.question.rephrase(found.respelled)
             found.hits = await self._hits(Query(found.respelled))
