@@ -237,6 +237,16 @@ def test_what_was_done_is_undone_without_a_trace(disk, name):
     assert left(disk) == []
 
 
+def test_a_step_that_cannot_be_undone_stops_no_other(disk):
+    before = files_of(disk.root)
+    applied = changed(disk, {A: "new", "projects/q/new.md": "new", B: "new"})
+    (disk.root / "projects/q/new.md").unlink()
+    (disk.root / "projects/q").rmdir()
+    applied.undo()
+    assert files_of(disk.root) == before
+    assert left(disk) == []
+
+
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("why", IMPOSSIBLE)
 def test_a_change_that_fails_halfway_is_undone(disk, name, why):

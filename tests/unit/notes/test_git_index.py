@@ -405,6 +405,21 @@ def test_a_commit_that_fails_leaves_the_index_and_no_lock(writer, store, monkeyp
     assert status(store) == [f"M  {B}"]
 
 
+def test_a_note_of_ours_that_cannot_be_read_stops_no_change(writer, store):
+    (store / git_index._NOTED).unlink()
+    (store / git_index._NOTED).mkdir()
+    wrote(writer, {A: "ours"})
+    assert git(store, "show", f"HEAD:{A}") == "ours"
+
+
+def test_what_is_committed_stays_so_if_a_rebase_begins_right_behind(writer, index, store):
+    (store / ".git/index.lock").touch()
+    wrote_behind(writer, {A: "changed"})
+    assert index.is_kept_back
+    put(store, ".git/HEAD", git(store, "rev-parse", "HEAD"))
+    assert not index.is_kept_back
+
+
 def test_if_a_kill_keeps_the_branch_back_a_persons_commit_adds_the_change(
     writer, store, monkeypatch
 ):

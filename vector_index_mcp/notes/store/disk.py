@@ -7,6 +7,7 @@ the files that were replaced until the change is committed.
 
 import contextlib
 import errno
+import logging
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,6 +28,8 @@ from vector_index_mcp.notes.store.steps import (
     token,
     write,
 )
+
+_log = logging.getLogger(__name__)
 
 GIT = ".git"
 WORK = f"{GIT}/vector-index-mcp"
@@ -329,9 +332,12 @@ class Applied:
             pending.append(above)
 
     def undo(self) -> None:
-        """Undo all steps, the last one first."""
+        """Undo all steps, the last one first; a step that cannot be undone stops no other."""
         while self._undoing:
-            self._undoing.pop()()
+            try:
+                self._undoing.pop()()
+            except OSError as error:  # the store may have been moved away
+                _log.warning("a change of the notes in %s stays: %s", self._disk.root, error)
         self.finish()
 
     def finish(self) -> None:
@@ -389,8 +395,5 @@ class Applied:
     def _remove_empty(self, paths: list[str]) -> None:
         for path in paths:
             above, name = parted(path)
-            with (
-                contextlib.suppress(OSError),
-                beneath.opened(self._disk.root, above) as folder,
-            ):
+            with contextlib.suppress(OSError), beneath.opened(self._disk.root, above) as folder:
                 folder.remove_folder(name)

@@ -95,10 +95,12 @@ class GitIndex:
     def is_kept_back(self) -> bool:
         """Whether the index lags behind since somebody else holds its lock; any thread may ask.
 
-        Raises:
-            Refusal: If the branch cannot be read.
+        False if the branch cannot be read, such as in a rebase, which holds the lock as well.
         """
-        return self._lock.is_of_somebody_else and not self.is_up_to_date
+        try:
+            return self._lock.is_of_somebody_else and not self.is_up_to_date
+        except Refusal:
+            return False
 
     def catch_up(self) -> None:
         """Bring the index up to date if that is possible now; this raises nothing."""
@@ -296,12 +298,13 @@ class Move:
 
     def begin(self) -> None:
         """Change the index; call this when the commit is written, before the branch moves."""
-        if self._held is not None and self._parent and self._index._noted(_NOTED) == self._parent:
-            with _logged():
-                before = self._index._copy(self._held)
-                if before:
-                    self._index._put(self._held, self._changed)
-                    self._before = before
+        if self._held is None or not self._parent:
+            return
+        with _logged():
+            is_current = self._index._noted(_NOTED) == self._parent
+            if is_current and (before := self._index._copy(self._held)):
+                self._index._put(self._held, self._changed)
+                self._before = before
 
     def arrive(self, commit: str) -> None:
         """Note that the branch has moved to `commit`."""

@@ -229,14 +229,12 @@ class Writer:
             self.commit(commits)
         except Exception as error:  # noqa: BLE001 - it goes to the futures
             for each in reversed(made):
-                with suppress(OSError, Refusal):  # the store may have been moved away
-                    each.applied.undo()
+                each.applied.undo()
             self.tree.forget()  # its files now include changes that were undone
             self._fail([each.request.future for each in made], error)
             return False
         for each in made:
-            with suppress(OSError, Refusal):  # the change is in the history by now
-                each.applied.finish()
+            each.applied.finish()
         return True
 
     def _prepared(self, plan: Plan) -> tuple[Change, list[Commit]]:
