@@ -1,5 +1,6 @@
 """A live index of several folders: each comes, goes and moves for itself."""
 
+import errno
 import os
 import sys
 import threading
@@ -17,7 +18,9 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files import beneath
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
+from vector_index_mcp.indexing import keeper
 from vector_index_mcp.indexing.asking import ask
 from vector_index_mcp.indexing.keeper import Options, Role
 from vector_index_mcp.indexing.live import Live
@@ -216,6 +219,39 @@ async def test_a_folder_out_of_reach_keeps_its_rows_while_the_other_goes_on(
     write(docs.path, {"after.md": "# Papaya\n"})
     await holds(index, "docs/one.md", "docs/after.md", *ALL[2:], "notes/meanwhile.md")
     await is_fresh(index, [docs, notes], tmp_path)
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO])
+async def test_a_folder_that_cannot_be_listed_is_named_and_not_looked_at_for_ever(
+    docs, notes, embedder, tmp_path, monkeypatch, code
+):
+    listed = beneath.entries
+
+    def entries(root, folder):
+        if (root, folder) == (notes.path, ""):
+            raise OSError(code, os.strerror(code))
+        return listed(root, folder)
+
+    monkeypatch.setattr(beneath, "entries", entries)
+    monkeypatch.setattr(keeper, "_LOSS_SECONDS", 0.01)
+    checks, looks = [], []
+    async with running(index_of([docs, notes], embedder, tmp_path)) as index:
+        problem_of, look_again = index.looks.problem_of, index.indexer.look_again
+
+        async def counted(folder):
+            checks.append(folder)
+            return await problem_of(folder)
+
+        def noted(keys):
+            looks.append(keys)
+            look_again(keys)
+
+        monkeypatch.setattr(index.looks, "problem_of", counted)
+        monkeypatch.setattr(index.indexer, "look_again", noted)
+        await eventually(lambda: len(checks) > 100)
+        assert len(looks) <= 2
+        said = (await index.status()).absent["notes"]
+    assert f"the folder 'notes' at {notes.path} cannot be read ({os.strerror(code)}); " in said
 
 
 async def test_a_scan_forgets_nothing_of_a_folder_out_of_reach(index, docs, tmp_path):

@@ -4,6 +4,7 @@ An index names each file by a key: the folder's name, a slash, and the file's pa
 The single folder of a codebase has no name, so there a key is the path alone.
 """
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -160,15 +161,22 @@ class Folders:
 
 
 def absence_of(folder: Folder) -> ProjectError | None:
-    """Return the error to report if `folder` itself is gone; None if it is there.
+    """Return the error to report if `folder` itself is out of reach; None if it can be listed.
 
-    If it is gone, a file that is not found in it must not be taken for deleted.
+    If it is out of reach, a file that is not found in it must not be taken for deleted.
     """
-    if os.path.isdir(folder.path):
-        return None
+    if not os.path.isdir(folder.path):
+        return out_of_reach(folder, "is gone")
+    if not os.access(folder.path, os.R_OK | os.X_OK):
+        return out_of_reach(folder, f"cannot be read ({os.strerror(errno.EACCES)})")
+    return None
+
+
+def out_of_reach(folder: Folder, why: str) -> ProjectError:
+    """Return the error to report if `folder` itself is out of reach; `why` is a predicate."""
     kind = "project folder" if not folder.name else f"folder {folder.name!r} at"
     return ProjectError(
-        f"the {kind} {folder.path} is gone; the index is kept and goes on when the folder is back"
+        f"the {kind} {folder.path} {why}; the index is kept and goes on when the folder is back"
     )
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import beneath
-from vector_index_mcp.files.folder import Folder, absence_of
+from vector_index_mcp.files.folder import Folder, absence_of, out_of_reach
 from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
 
 # A file of any content takes a kilobyte of memory in the index's ledger and in a scan.
@@ -120,10 +119,7 @@ def walk(folder: Folder, ignore: Ignore, key: str | None = None) -> Tree:
                 pending += _note(tree, folder, here, entries, ignore)
         except OSError as error:
             if not here:
-                raise ProjectError(
-                    f"the project folder {folder.path} cannot be read ({error.strerror}); "
-                    "the index is kept and goes on when the folder is back"
-                ) from error
+                raise out_of_reach(folder, f"cannot be read ({error.strerror})") from error
             if not beneath.tells_absence(error):
                 tree.unreadable.append(folder.key_of(here) + "/")
     return tree

@@ -221,17 +221,20 @@ class Keeper:
     async def _notice_loss(self, indexer: Indexer) -> None:
         """Check every second whether folders and index are still there: no event reports that."""
         is_silent = False
+        looked: dict[str, tuple[str, str]] = {}  # what a look was for: another finds the same
         while True:
             await anyio.sleep(_LOSS_SECONDS)
             was_silent, is_silent = is_silent, await indexer.live.is_silent()
             if was_silent and not is_silent:
                 indexer.live.worth_a_try.send()
             for folder in list(self._folders):
-                problem = await self.looks.problem_of(folder)
+                now = str(await self.looks.problem_of(folder) or "")
                 known = indexer.outlook.problems.get(folder.name, "")
-                is_new = str(problem or "") != known and not await self.looks.hung([folder])
-                if is_new and not indexer.is_in_error:
+                if now != known and looked.get(folder.name) != (now, known):
+                    if indexer.is_in_error or await self.looks.hung([folder]):
+                        continue
                     indexer.look_again([folder.top])
+                looked[folder.name] = now, known
 
     async def _let_go(self, kept: "Kept") -> None:
         """Stop writing an index that was lost or given up, and release its locks."""
