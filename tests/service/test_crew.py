@@ -260,6 +260,13 @@ async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
     assert "too long" in late.record.reason
     assert crew.late_count == 0
 
+    # What was found out beside its record says nothing to an index that does not have it.
+    assert await crew.prepare_promptly([Task(Folder(root), "a.kt", late.record)]) == []
+    async with finished_late(crew) as finished:
+        await finished.receive()
+    [anew] = await crew.prepare([Task(Folder(root), "a.kt")])
+    assert anew.document.entries == late.document.entries
+
     # Whoever knows that it took long sets it aside at once; what has changed is tried again.
     assert await crew.prepare_promptly([Task(Folder(root), "a.kt", late.record)]) == []
     (root / "a.kt").write_text(ENDLESS_KOTLIN + "\nclass B {}\n")

@@ -20,6 +20,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.batched import batched
+from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.scan import Stamp
 from vector_index_mcp.indexing.ledger import is_cut_by_lines
@@ -88,7 +89,8 @@ class Crew:
         self._warm: Child | None = None  # the idle child for saved files
         self._late: dict[str, _Late] = {}
         self._late_wanted = anyio.Event()
-        self._finished: dict[str, Prepared] = {}  # late files that nobody has asked for again
+        # Late files that nobody has asked for again, each with what it was compared with.
+        self._finished: dict[str, tuple[FileRecord | None, Prepared]] = {}
 
     async def start(self) -> None:
         """Start all children for bulk work now, because many files will come."""
@@ -174,7 +176,7 @@ class Crew:
             prepared = await self._work_off([[late.task]], math.inf, polite=True)
             if self._late.get(key) is late:
                 del self._late[key]
-                self._finished[key] = prepared[0]
+                self._finished[key] = late.task.known, prepared[0]
             report([key])
 
     async def rest(self) -> None:
@@ -209,9 +211,11 @@ class Crew:
             _log.info("%d files had a head start", len(self._started_early))
         done = []
         for task in tasks:
-            # The head start did not know the index, so use its results only for new files.
-            early = self._started_early.pop(task.key, None) if task.known is None else None
-            each = self._finished.pop(task.key, None) or early
+            # The head start did not know the index, so its results are those of new files.
+            early = self._started_early.pop(task.key, None)
+            known, each = self._finished.pop(task.key, (None, early))
+            if known != task.known:  # it was for an index that has been replaced
+                continue
             if each is None or each.record is None:
                 continue
             if each.record.stamp == read.stamp_now(task.folder, task.key):
