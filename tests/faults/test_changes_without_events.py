@@ -187,6 +187,23 @@ async def test_exchanged_folders_are_read_though_all_stamps_are_the_same(project
         await eventually(lambda: finds(client, "cherry", "a/two.py"))
 
 
+@linux_only
+async def test_exchanged_folders_are_read_by_a_run_as_well(project):
+    embedder = FakeEmbedder()
+    embedder.absent = "no model here"
+    with_the_same_stamps(project, ("a/two.py", "banana = 1\n"), ("b/two.py", "cherry = 1\n"))
+    codebase = codebase_of(project, embedder)
+    async with serving(codebase) as client:
+        await settled(client, with_vectors=False)
+        codebase.index.indexer.queue._soon = lambda *_: None  # no event comes through any more
+        (project / "a").rename(project / "aside")
+        (project / "b").rename(project / "a")
+        (project / "aside").rename(project / "b")
+        await call(client, "trigger_index")
+        assert await finds(client, "banana", "b/two.py")
+        assert await finds(client, "cherry", "a/two.py")
+
+
 async def test_a_write_by_a_name_that_is_gone_by_now_is_found_by_the_other(project, kept):
     codebase, client = kept
     (project / "two.py").hardlink_to(project / "one.py")

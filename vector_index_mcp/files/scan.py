@@ -47,6 +47,9 @@ class Tree:
     """How many folders were found below the root."""
     linked: set[str] = field(default_factory=set)
     """Files that have other names (hard links), in the project or elsewhere."""
+    replaced: frozenset[str] = frozenset()
+    """Keys of folders that have been replaced by others: their files may have changed although
+    their stamps are the same, because files written within a few milliseconds get equal ones."""
 
     def hidden(self, keys: Iterable[str]) -> list[str]:
         """Return those of `keys` that were not found and may be there all the same."""
@@ -188,8 +191,13 @@ class _First:
 def compare(tree: Tree, known: Mapping[str, Stamp | None]) -> Changes:
     """Return the differences between a walk and the stamps that the index knows. Pure."""
     hidden = set(tree.hidden(known))
+    replaced = tree.replaced
     return Changes(
-        dirty=[path for path, stamp in tree.files.items() if known.get(path) != stamp],
+        dirty=[
+            path
+            for path, stamp in tree.files.items()
+            if known.get(path) != stamp or (replaced and lies_in(path, replaced))
+        ],
         gone=[path for path in known if path not in tree.files and path not in hidden],
     )
 

@@ -201,8 +201,9 @@ class Outlook:
         """
         await self._follow()
         outdated = await self._renewed(self.views, in_repositories=True)
-        await self._watches.settle(bool(outdated) or may_have_missed)
-        whole = Tree(unreadable=[f"{name}/" for name in self._unread])
+        await self._settle(bool(outdated) or may_have_missed)
+        replaced, self._others = frozenset(self._others), []
+        whole = Tree(unreadable=[f"{name}/" for name in self._unread], replaced=replaced)
         for view in self.views:
             walking = partial(walk, view.folder, view.ignore)
             try:
