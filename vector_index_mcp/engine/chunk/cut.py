@@ -5,6 +5,7 @@ where they fit, and small neighbours share a chunk. A definition that is too lar
 definitions inside it; if it has none, by its lines.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +19,9 @@ from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Chunk
 _COMMENT_STARTS = ("#", "//", "/*", "*", "--", "@", ";", "%", "[", "<!--", "(*", "{-")
 """Lines above a definition that begin so belong to it: comments, decorators, attributes."""
 _CLOSERS = "}])>;, \t\r\n"
-_CLOSING_WORDS = frozenset({"", "end", "fi", "done", "esac"})
+_CLOSING_WORDS = frozenset({"", "end", "fi", "done", "esac", "#endif", "@end"})
+_COMMENT_AT_END = re.compile(r"(?<![^\s}\])>;])(?://|/\*|#(?!endif)|--).*")
+"""Such as what is closed: `} // namespace x`, `#endif /* X_H */`, `end -- x`."""
 _FULL_SHARE = 0.6  # of the longest chunk: a chunk filled this far takes in no more neighbours
 _TINY_CHARS = 120  # a shorter chunk is too short to be found or understood alone
 _MAX_NESTING = 12
@@ -162,9 +165,18 @@ class _Cutter:
         return _Span(before.start, span.end, scope)
 
     def _is_remainder(self, span: _Span) -> bool:
-        """Return whether a span only closes the definitions above it: brackets, `end`, blanks."""
-        lines = self._lines[span.start : span.end]
-        return all(line.strip(_CLOSERS) in _CLOSING_WORDS for line in lines)
+        """Return whether a span only closes the definitions above it: brackets, `end`, blanks.
+
+        A comment behind them counts as blank, one on a line of its own does not.
+        """
+        return all(map(_closes, self._lines[span.start : span.end]))
+
+
+def _closes(line: str) -> bool:
+    if line.strip(_CLOSERS) in _CLOSING_WORDS:
+        return True
+    closed = _COMMENT_AT_END.sub("", line).strip()
+    return bool(closed) and closed.strip(_CLOSERS) in _CLOSING_WORDS
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

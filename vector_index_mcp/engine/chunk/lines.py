@@ -18,7 +18,9 @@ _AT_MARGIN = 0.30
 _AFTER_BLANK = 0.25
 _AFTER_DEDENT = 0.10
 _BEFORE_CLOSER = -0.40
+_BEFORE_TAIL = -0.25
 _SMALLEST_SHARE = 0.30
+_TAIL_SHARE = 0.06  # a shorter rest at the end is too short to be found or understood alone
 
 
 class _Piece(NamedTuple):  # there is one for every line of a project
@@ -38,13 +40,13 @@ def cut_lines(text: str, max_chars: int) -> list[Chunk]:
     """
     pieces = list(_pieces(text, max_chars))
     chunks = []
-    start = 0
+    start, left = 0, len(text)
     while start < len(pieces):
-        end = _end_of_chunk(pieces, start, max_chars)
+        end = _end_of_chunk(pieces, start, max_chars, left)
         chosen = pieces[start:end]
         body = "".join(piece.text for piece in chosen)
         chunks.append(Chunk(body, chosen[0].line, chosen[-1].line))
-        start = end
+        start, left = end, left - len(body)
     return chunks
 
 
@@ -68,8 +70,11 @@ def _columns(line: str) -> int:
     return len(indent) + (TAB_COLUMNS - 1) * indent.count("\t")
 
 
-def _end_of_chunk(pieces: list[_Piece], start: int, max_chars: int) -> int:
-    """Return the index after the last piece of the chunk that begins at `start`."""
+def _end_of_chunk(pieces: list[_Piece], start: int, max_chars: int, left: int) -> int:
+    """Return the index after the last piece of the chunk that begins at `start`.
+
+    `left` is the length of all pieces from there on.
+    """
     size = 0
     best_end, best_worth = start + 1, -1.0
     for end in range(start, len(pieces)):
@@ -78,6 +83,8 @@ def _end_of_chunk(pieces: list[_Piece], start: int, max_chars: int) -> int:
             return best_end
         share = size / max_chars
         worth = share + (_worth(pieces, end + 1) if share >= _SMALLEST_SHARE else -1.0)
+        if left - size < _TAIL_SHARE * max_chars:
+            worth += _BEFORE_TAIL
         if end + 1 < len(pieces) and worth >= best_worth:
             best_end, best_worth = end + 1, worth
     return len(pieces)

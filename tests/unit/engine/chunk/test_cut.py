@@ -319,6 +319,21 @@ def test_no_chunk_holds_only_what_closes_others(count):
                 before = chunk
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "language"),
+    [
+        ("namespace a {\n\n", "} // namespace a\n", "cpp"),
+        ("#ifndef A_H\n#define A_H\n\n", "#endif /* A_H */\n", "c"),
+        ("class A {\n", "}  // class A\n", "java"),
+    ],
+)
+def test_a_comment_behind_what_is_closed_makes_it_no_chunk(start, end, language):
+    for count in range(15, 40):
+        body = "  void f() {\n" + f"    call({count});\n" * count + "  }\n\n"
+        *_, before, last = check(start + body + end, language, 200)
+        assert last.text.strip() != end.strip() or len(before.text) + len(last.text) > 200
+
+
 def test_no_chunk_of_definitions_is_blank():
     text = "\n\n".join(f"def f{n}():\n    call({n}, 12345678901234567890)\n" for n in range(9))
     for max_chars in range(55, 200):

@@ -146,3 +146,10 @@ def test_the_same_text_is_always_cut_the_same_way(text, other):
     first = chunk_lines(text, 100)
     chunk_lines(other, 50)
     assert chunk_lines(text, 100) == first
+
+
+def test_the_rest_at_the_end_is_worth_a_chunk():
+    """Else the last line of a long function would be a result of its own."""
+    for count in range(20, 60):
+        text = "".join(f"    call({n:02}, 'some words of a line')\n" for n in range(count))
+        assert len(chunk_lines(text, 1_000)[-1].text) > 60
