@@ -28,7 +28,7 @@ from waiting import eventually, held_at
 from writing import write
 
 from vector_index_mcp.documents.configuration import Collection, read
-from vector_index_mcp.errors import BusyError, SettingsError
+from vector_index_mcp.errors import BusyError, SettingsError, StorageError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.outlook import Outlook
 
@@ -863,13 +863,34 @@ async def test_a_name_of_several_documents_names_them(live):
     assert len(result["content"]) == 1
 
 
-async def test_a_collection_that_cannot_be_indexed_now_is_said_to_be_listed(live):
+def listed(documents):
+    return [c.name for c in read(documents.home.configuration).collections]
+
+
+async def test_what_the_index_cannot_follow_now_is_said_to_be_done_all_the_same(live):
     documents, _, folder = live
     other = documents_of(documents.home, FakeEmbedder())
     async with other.running(Role.VISITOR):
         with pytest.raises(BusyError, match="'more' is listed, and will be indexed as soon"):
             await other.add(Collection("more", folder / "notes", "*.txt"))
-    assert "more" in [c.name for c in read(documents.home.configuration).collections]
+        assert listed(documents) == ["docs", "notes", "more"]
+        with pytest.raises(BusyError, match="listed as 'plans', and the index will follow as soon"):
+            await other.rename("notes", "plans")
+        with pytest.raises(BusyError, match="'more' is no longer listed, and will leave the index"):
+            await other.remove("more")
+    assert listed(documents) == ["docs", "plans"]
+
+
+async def test_a_cleanup_that_fails_says_so(live, monkeypatch):
+    documents, _, _ = live
+
+    async def full():
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(documents.index.indexer.live.index.store, "maintain", full)
+    for _ in range(2):
+        with pytest.raises(StorageError, match="the disk is full"):
+            await documents.tidy()
 
 
 async def test_questions_go_on_while_an_operation_is_under_way(live):

@@ -173,11 +173,7 @@ class Documents:
             raise SettingsError(_TOO_BROAD.format(folder.path))
         async with self.operations.doing(f"add {collection.name}"):
             await self._edit(editing.add, collection)
-            try:
-                await self._settle()
-            except (BusyError, StoreError) as error:
-                later = f"{collection.name!r} is listed, and will be indexed as soon as possible"
-                raise type(error)(f"{error}; {later}", error.problem) from error
+            await self._settle(f"{collection.name!r} is listed, and will be indexed")
             return len(catalog.keys_of(self.index.ledger, collection.name))
 
     async def remove(self, name: str) -> int:
@@ -185,11 +181,12 @@ class Documents:
 
         Raises:
             SettingsError: If there is no such collection, or the file cannot be changed.
+            StoreError: If it was removed, but the index cannot be changed now.
         """
         async with self.operations.doing(f"remove {name}"):
             count = len(catalog.keys_of(self.index.ledger, name))
             await self._edit(editing.remove, name)
-            await self._settle()
+            await self._settle(f"{name!r} is no longer listed, and will leave the index")
             return count
 
     async def rename(self, name: str, new: str) -> None:
@@ -197,10 +194,11 @@ class Documents:
 
         Raises:
             SettingsError: If there is no such collection, or the new name is invalid or taken.
+            StoreError: If it was renamed, but the index cannot be changed now.
         """
         async with self.operations.doing(f"rename {name}"):
             await self._edit(editing.rename, name, new)
-            await self._settle()
+            await self._settle(f"it is listed as {new!r}, and the index will follow")
 
     async def set_context(self, collection: str, prefix: str, text: str) -> None:
         """Set the context of the documents below a prefix; of all documents if `collection` is "".
@@ -226,14 +224,22 @@ class Documents:
 
     # -- indexing --------------------------------------------------------------------------
 
-    async def _settle(self) -> None:
+    async def _settle(self, done: str = "") -> None:
         """Compare all collections with the index, and wait until the index is up to date.
+
+        Args:
+            done: What has been done before, as a sentence for an error; empty for nothing.
 
         Raises:
             BusyError: If another process is the index's writer.
             StoreError: If the index cannot be opened or written.
         """
-        await settle(self.index)
+        try:
+            await settle(self.index)
+        except (BusyError, StoreError) as error:
+            if not done:
+                raise
+            raise type(error)(f"{error}; {done} as soon as possible", error.problem) from error
 
     async def update(self, *, pull: bool = False, name: str = "update") -> list[updating.Update]:
         """Bring all collections up to date; return what has changed in each.
@@ -266,7 +272,7 @@ class Documents:
 
         Raises:
             BusyError: If another process is the index's writer.
-            StoreError: If the index cannot be opened.
+            StoreError: If the index cannot be opened or written.
         """
         async with self.operations.doing("cleanup"):
             await self._settle()

@@ -245,15 +245,19 @@ class Live:
         upkeep = self.index.store.upkeep
         is_due = upkeep.is_due_at_the_end if is_end else upkeep.is_due
         if upkeep.is_overdue if in_bulk else is_due:
-            await self._maintain()
+            await self._tidy_if_possible()
 
     async def tidy(self) -> None:
         """Have the store tidy up now, even if there is little to do.
 
         Raises:
-            DamagedIndexError: If the index cannot be read.
+            StoreError: If the index cannot be read or written.
         """
-        await self._maintain()
+        async with self.writing():
+            with self.activity.of("the index's maintenance"):
+                await self.index.store.maintain()
+        self.note_success(Task.UPKEEP)
+        await anyio.to_thread.run_sync(memory.give_back)
 
     async def rest(self) -> None:
         """Tidy up and give memory back, because nothing has been written for a while.
@@ -269,18 +273,15 @@ class Live:
         # On another machine this takes a hundred round trips, and old versions must stay longer.
         is_worthwhile = upkeep.is_worthwhile and is_local(self.index.uri)
         if upkeep.is_due or is_worthwhile:
-            await self._maintain()
+            await self._tidy_if_possible()
         await anyio.to_thread.run_sync(memory.give_back)
 
-    async def _maintain(self) -> None:
+    async def _tidy_if_possible(self) -> None:
+        """Have the store tidy up; after an error, not again for a while."""
         if anyio.current_time() < self._no_maintenance_before:
             return
         try:
-            async with self.writing():
-                with self.activity.of("the index's maintenance"):
-                    await self.index.store.maintain()
-            self.note_success(Task.UPKEEP)
-            await anyio.to_thread.run_sync(memory.give_back)
+            await self.tidy()
         except (DamagedIndexError, LostIndexError):
             raise
         except StoreError as error:  # such as a full disk: searches become slower, no data is lost

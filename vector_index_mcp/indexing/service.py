@@ -272,7 +272,7 @@ class LiveIndex:
 
         Raises:
             BusyError: If another process is the index's writer.
-            StoreError: If the index cannot be opened.
+            StoreError: If the index cannot be opened or written.
         """
         await (await self._writing()).indexer.live.tidy()
 
