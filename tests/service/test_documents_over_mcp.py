@@ -798,8 +798,12 @@ async def test_other_formats_are_read_as_markdown(live):
         [item] = await results_of(client, query=query)
         assert (item["file"], item["title"]) == (file, title)
         assert f"# {title}" in await document(client, file=file)
-    (folder / "notes/zebra.html").write_text(PAGE.replace("Stripes", "Hooves"), "utf-8")
+    run = (await documents.index.status()).last_run.number
+    large = PAGE.replace("Stripes", f"Hooves<script>{'x' * 3_000_000}</script>")
+    (folder / "notes/zebra.html").write_text(large, "utf-8")
     assert "Hooves" in await document(client, file="zebra.html")
+    assert "Hooves" in str(await called(client, "multi_get", pattern="notes/zebra.html"))
+    assert (await documents.index.status()).last_run.number == run  # nothing else was looked at
 
 
 async def test_a_configuration_that_is_broken_by_hand_loses_nothing(live):

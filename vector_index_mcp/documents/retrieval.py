@@ -20,6 +20,7 @@ from vector_index_mcp.engine.prose.properties import stem_of
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.scan import Stamp
 from vector_index_mcp.indexing.ledger import Ledger
 
 _MOST_BYTES_TOGETHER = 2_000_000
@@ -188,17 +189,20 @@ async def multi_get(
     texts: list[Text | TooLarge] = []
     together = 0
     for number, key in enumerate(matched.keys):
-        size = await anyio.to_thread.run_sync(_size, documents, key)
-        if size is not None and size > max_bytes:
+        size = await anyio.to_thread.run_sync(_size_of_text, documents, key)
+        if size > max_bytes:
             texts.append(TooLarge(key, size))
             continue
-        if together + (size or 0) > _MOST_BYTES_TOGETHER:
+        if together and together + size > _MOST_BYTES_TOGETHER:
             left = len(matched.keys) - number
             errors.append(f"{counted(left, 'more file')} matched; ask for fewer files at once")
             break
         text = await text_at(documents, key, entry_at(ledger, key))
         if text is None:
             errors.append(_not_found(keys, key))
+            continue
+        if text.size > max_bytes:
+            texts.append(TooLarge(key, text.size))
             continue
         together += text.size
         texts.append(_shortened(text, part, is_rest=is_rest))
@@ -257,10 +261,10 @@ def _not_indexed_yet(documents: Documents, asked: str) -> str | None:
         return None
     path = view.folder.path_of(key)
     is_document = bool(path) and not view.ignore.is_ignored(path, is_folder=False)
-    return key if is_document and _status(view.folder, key) is not None else None
+    return key if is_document and _size(view.folder, key) is not None else None
 
 
-def _status(folder: Folder, key: str) -> int | None:
+def _size(folder: Folder, key: str) -> int | None:
     """Return the size of a regular file in bytes; None if there is no such file."""
     try:
         status = beneath.status(folder.path, folder.path_of(key))
@@ -269,9 +273,12 @@ def _status(folder: Folder, key: str) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _size(documents: Documents, key: str) -> int | None:
+def _size_of_text(documents: Documents, key: str) -> int:
+    """Return the size of a document in bytes; 0 if only its text can tell, or there is none."""
     folder = documents.index.folders.of(key)
-    return None if folder is None else _status(folder, key)
+    if folder is None or read.is_converted(folder, key):
+        return 0
+    return _size(folder, key) or 0
 
 
 async def text_at(documents: Documents, key: str, entry: Entry | None) -> Text | None:
@@ -291,7 +298,7 @@ async def text_at(documents: Documents, key: str, entry: Entry | None) -> Text |
     if index.indexer is not None and is_stale:
         index.indexer.look_again([key])
     if read.is_converted(folder, key):
-        body = await _converted(documents, key, is_stale=is_stale)
+        body = await _converted(documents, key, stamp)
     else:
         body = await anyio.to_thread.run_sync(read.whole_text, folder, key)
     if body is None:
@@ -301,16 +308,20 @@ async def text_at(documents: Documents, key: str, entry: Entry | None) -> Text |
     return Text(key, title, context, body, len(body.encode("utf-8", "replace")))
 
 
-async def _converted(documents: Documents, key: str, *, is_stale: bool) -> str | None:
+async def _converted(documents: Documents, key: str, stamp: Stamp | None) -> str | None:
     """Return the text that a document was converted to, from its chunks in the index.
 
-    A changed document is converted by the indexing run; this waits some seconds for it.
+    A changed document is converted when it is indexed; this waits some seconds for it.
     """
     index = documents.index
-    if is_stale and index.indexer is not None:
-        run = await index.trigger(force_reindex=False)
-        with anyio.move_on_after(_CONVERSION_SECONDS):
-            await run.finished.wait()
+    with anyio.move_on_after(_CONVERSION_SECONDS):
+        while index.indexer is not None and stamp not in {None, _indexed(index.ledger, key)}:
+            await index.indexer.live.text_moved.wait()
     async with index.reading() as (opened, _):
         rows = await opened.store.rows([key])
     return "".join(chunk.text for chunk, _ in rows[key]) if key in rows else None
+
+
+def _indexed(ledger: Ledger, key: str) -> Stamp | None:
+    record = ledger.get(key)
+    return None if record is None else record.stamp
