@@ -160,6 +160,9 @@ def refusal(do, *arguments):
         (knowledge.extended, (" ", "x", "end", None), "INVALID_INPUT", "A title must be one line"),
         (knowledge.updated, ("A", "~~~"), "INVALID_CONTENT", 'Chapter "B" would become part of'),
         (knowledge.extended, ("N", "```", "before", "B"), "INVALID_CONTENT", 'Chapter "B" would'),
+        (knowledge.extended, ("N", "x\n\n## A", "end", None), "INVALID_INPUT", '"## A" begins a'),
+        (knowledge.extended, ("N", "## M\n\n## M", "end", None), "INVALID_INPUT", '"## M" begins'),
+        (knowledge.updated, ("A", "x\n\n## B\n\ny"), "INVALID_INPUT", '"## B" begins a chapter'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_to_a_chapter_is_refused(do, arguments, code, words):

@@ -106,6 +106,18 @@ def test_restoring_is_one_commit(kept):
     assert kept.person("diff", "--name-only", then, "HEAD", "--", "projects/shop") == ""
 
 
+def test_a_project_that_held_nothing_then_does_not_come_back(kept):
+    kept.todo("shop", "list", "first")
+    kept.call("delete_todo", project_id="shop", todo_number=1)
+    then = kept.head
+    kept.main("shop", "one")
+    kept.call("delete_project", project_id="shop")
+    before = kept.texts
+    with pytest.raises(UnknownError, match="project shop held nothing then; `vector-index-mcp"):
+        restored(kept, then)
+    assert kept.texts == before
+
+
 def test_what_is_as_it_was_needs_no_restoring(kept):
     found, _, _ = previewed(kept, filled(kept))
     assert not found.is_needed

@@ -90,6 +90,11 @@ def restoring(disk: Disk, tree: Tree, by_hand: ByHand, past: Past, wanted: Wante
     old |= _ignored(disk, project, new.keys() - old.keys())
     goes = then.project is None and wanted.piece == ALL
     comes = now.project is None
+    if comes and not new:  # git keeps no empty folder, so it would be a project without one
+        raise UnknownError(
+            f"project {wanted.project} held nothing then; "
+            f"`vector-index-mcp notes log {wanted.project}` shows when it held something"
+        )
     puts = {f"{project.folder}/{path}": data for path, data in new.items() if old.get(path) != data}
     if comes:
         puts |= entered(disk, {project.id: project.folder.removeprefix(f"{PROJECTS}/")})

@@ -100,6 +100,7 @@ def created(
         inner += parts.titles_in(content)
         found = parts.inserted(found, len(found.parts), parts.made(name, content))
     check_nothing_is_hidden([*parts.titles_in(introduction), *wanted, *inner], found, _KIND)
+    _check_titles(found)
     return front + found.text
 
 
@@ -199,6 +200,7 @@ def chapter_not_found(found: Document, title: str) -> Refusal:
 def _changed(found: Document, new: Parts, titles: Sequence[str], gone: int | None = None) -> str:
     kept = [part.title for n, part in enumerate(found.parts.parts) if n != gone]
     check_nothing_is_hidden([*kept, *titles], new, _KIND)
+    _check_titles(new, found.parts)
     front = matter.touched(found.front, matter.now())
     if matter.parted(front + new.text)[0].rstrip("\r\n") != front.rstrip("\r\n"):
         raise Refusal(
@@ -207,6 +209,19 @@ def _changed(found: Document, new: Parts, titles: Sequence[str], gone: int | Non
             "would become front matter; use *** for a rule",
         )
     return front + new.text
+
+
+def _check_titles(new: Parts, old: Parts | None = None) -> None:
+    """Refuse a second chapter of a title, which no call could name, but keep those there are."""
+    were = Counter(part.title for part in old.parts) if old is not None else Counter()
+    for title, count in Counter(part.title for part in new.parts).items():
+        if count > max(1, were[title]):
+            raise Refusal(
+                Code.INVALID_INPUT,
+                f'"## {title}" begins a chapter that there is already; give it another title, or '
+                "make it a heading of three signs (###)",
+                chapter_title=title,
+            )
 
 
 def check_nothing_is_hidden(titles: Sequence[str], new: Parts, kind: str) -> None:
