@@ -166,6 +166,39 @@ async def test_the_index_of_another_user_is_left_alone(project, monkeypatch, mod
     assert state_of(project / ".lancedb") == before
 
 
+@pytest.mark.skipif(os.name != "posix", reason="has no such users")
+@pytest.mark.parametrize("lying", [(), (ownership.MARK,)], ids=["empty", "with a mark"])
+async def test_nothing_is_written_into_a_folder_of_another_user(project, monkeypatch, lying):
+    """Who owns a folder can read what is written into it, and the texts may be private."""
+    theirs, own = project / ".lancedb", os.geteuid()
+    first = codebase_of(project, FakeEmbedder())
+    async with first.running():
+        await converged(first)
+    if lying:
+        theirs.rename(project.parent / "old")
+    else:
+        shutil.rmtree(theirs)
+    theirs.mkdir(mode=0o777)
+    for name in lying:
+        (theirs / name).write_text("x", encoding="utf-8")
+    before = state_of(theirs)
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+    codebase = codebase_of(project, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        assert codebase.index.displaced.endswith("belongs to another user, so it is left alone")
+    assert state_of(theirs) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no such modes")
+@pytest.mark.parametrize("other", [(), ("notes.txt",)])
+async def test_an_open_folder_of_ours_is_closed_unless_it_holds_other_things(project, other):
+    (project / ".lancedb").mkdir(mode=0o755)
+    write(project / ".lancedb", dict.fromkeys(other, "mine"))
+    await all_of_it(codebase_of(project, FakeEmbedder()))
+    assert (project / ".lancedb").stat().st_mode & 0o777 == (0o755 if other else 0o700)
+
+
 @pytest.mark.parametrize("role", [Role.KEEPER, Role.READER])
 async def test_a_shipped_index_is_never_served(project, role):
     await lying_index(project / ".lancedb", project)

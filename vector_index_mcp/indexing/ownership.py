@@ -97,11 +97,14 @@ class Records:
         if names is None:
             return Standing.FOREIGN
         found = self._record_of(folder)
-        if found is None:
-            is_taken = any(_is_reserved(name) or name.endswith(".lance") for name in names)
-            return Standing.FOREIGN if is_taken else Standing.EMPTY
-        is_it = place_of(folder / MARK) == place_in(found[1])
-        return Standing.OURS if is_it else Standing.COPY
+        if found is not None and place_of(folder / MARK) == place_in(found[1]):
+            return Standing.OURS
+        if is_of_another_user(folder):  # who could read whatever is written into it
+            return Standing.FOREIGN
+        if found is not None:
+            return Standing.COPY
+        is_taken = any(_is_reserved(name) or name.endswith(".lance") for name in names)
+        return Standing.FOREIGN if is_taken else Standing.EMPTY
 
     def claim(self, folder: Path) -> "Claim":
         """Claim the index in `folder`, which is ours or a copy of ours.

@@ -373,7 +373,7 @@ def _check(manifest: Manifest) -> None:
 
 
 def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:
-    """Make the folder of a local index, hidden from git.
+    """Make the folder of a local index, hidden from git and closed to other users.
 
     Args:
         folder: The folder.
@@ -387,14 +387,12 @@ def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:
         # If the folder contains other things, its owner decides what git ignores there.
         if all(is_table(entry.name) or entry.name in own_names for entry in folder.iterdir()):
             # Never over an existing file: it may be a link to another one.
-            _write_new(folder / ".gitignore", "*\n")
+            with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
+                file.write("*\n")
+            with contextlib.suppress(PermissionError):  # FAT knows no modes
+                folder.chmod(0o700)
     except OSError as error:
         raise StorageError(
             f"the index folder {folder} cannot be written ({error.strerror})",
             Problem.INDEX_UNWRITABLE,
         ) from error
-
-
-def _write_new(path: Path, text: str) -> None:
-    with contextlib.suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
-        file.write(text)
