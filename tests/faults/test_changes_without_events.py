@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
-from serving import Gate, call, codebase_of, found, serving, settled, status_of
+from serving import Gate, call, codebase_of, converged, found, serving, settled, status_of
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
@@ -202,6 +202,24 @@ async def test_exchanged_folders_are_read_by_a_run_as_well(project):
         await call(client, "trigger_index")
         assert await finds(client, "banana", "b/two.py")
         assert await finds(client, "cherry", "a/two.py")
+
+
+@linux_only
+async def test_folders_that_were_exchanged_while_nobody_watched_are_read(project):
+    with_the_same_stamps(project, ("a/two.py", "banana = 1\n"), ("b/two.py", "cherry = 1\n"))
+    first = codebase_of(project, FakeEmbedder())
+    async with first.running():
+        await converged(first)
+    (project / "a").rename(project / "aside")
+    (project / "b").rename(project / "a")
+    (project / "aside").rename(project / "b")
+    codebase = codebase_of(project, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        answer = await codebase.search("banana", 5)
+        assert answer.hits[0].chunk.key == "b/two.py"
+        assert "The index was wrong" not in answer.note
+        assert (await codebase.index.status()).last_run.outcome.read == 2
 
 
 async def test_a_write_by_a_name_that_is_gone_by_now_is_found_by_the_other(project, kept):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import sys
 import threading
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -32,6 +33,7 @@ from vector_index_mcp.processes import detached
 
 pytestmark = pytest.mark.anyio
 
+NOTES = ("notes/one.md", "notes/three.md")
 SECRET = "password = 'tR4nsp0rt9f8e7d6c'\n"
 
 
@@ -252,6 +254,36 @@ async def test_a_folder_that_cannot_be_listed_is_named_and_not_looked_at_for_eve
         assert len(looks) <= 2
         said = (await index.status()).absent["notes"]
     assert f"the folder 'notes' at {notes.path} cannot be read ({os.strerror(code)}); " in said
+
+
+async def test_a_folder_in_a_folder_that_cannot_be_listed_is_named_at_once_and_for_as_long(
+    index, docs, monkeypatch
+):
+    listed, closed = beneath.entries, {"private"}
+
+    def entries(root, folder):
+        if root == docs.path and folder in closed:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return listed(root, folder)
+
+    async def named(*keys):
+        async def is_so():
+            return (await index.status()).unreadable == [*keys]
+
+        await eventually(is_so)
+
+    monkeypatch.setattr(beneath, "entries", entries)
+    write(docs.path, {"private/secret.md": "# Elderberry\n"})
+    await named("docs/private/")
+    closed.clear()
+    (docs.path / "private").chmod(0o755)
+    await named()
+    await holds(index, "docs/one.md", "docs/deep/two.md", "docs/private/secret.md", *NOTES)
+    closed.add("private")
+    (docs.path / "private").chmod(0o700)
+    await named("docs/private/")
+    shutil.rmtree(docs.path / "private")
+    await named()
 
 
 async def test_a_scan_forgets_nothing_of_a_folder_out_of_reach(index, docs, tmp_path):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import stat
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -69,6 +70,10 @@ class Changes:
     """Files to forget."""
     left_out: int = 0
     """New files for which there is no room."""
+    walked: Collection[str] = field(default=(), compare=False)
+    """Keys of the folders that a look has walked, or not found."""
+    unreadable: list[str] = field(default_factory=list, compare=False)
+    """Like `Tree.unreadable`, of the walked folders."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -188,15 +193,30 @@ class _First:
         return self._entries
 
 
-def compare(tree: Tree, known: Mapping[str, Stamp | None]) -> Changes:
-    """Return the differences between a walk and the stamps that the index knows. Pure."""
+def compare(
+    tree: Tree, known: Mapping[str, Stamp | None], *, was_unwatched: bool = False
+) -> Changes:
+    """Return the differences between a walk and the `known` stamps of the index. Pure.
+
+    Args:
+        tree: The walk.
+        known: The stamps, by key.
+        was_unwatched: Whether nobody watched before. Folders may have been exchanged then, which
+            leaves the stamps of their files, so a stamp that several files have proves nothing:
+            `touch`, `chmod -R` and generators give such ones.
+    """
     hidden = set(tree.hidden(known))
-    replaced = tree.replaced
+    counts = Counter(tree.files.values() if was_unwatched else ())
+
+    def is_doubtful(path: str, stamp: Stamp) -> bool:
+        is_shared = counts[stamp] > 1 and path not in tree.linked
+        return is_shared or (bool(tree.replaced) and lies_in(path, tree.replaced))
+
     return Changes(
         dirty=[
             path
             for path, stamp in tree.files.items()
-            if known.get(path) != stamp or (replaced and lies_in(path, replaced))
+            if known.get(path) != stamp or is_doubtful(path, stamp)
         ],
         gone=[path for path in known if path not in tree.files and path not in hidden],
     )
@@ -282,7 +302,7 @@ def look(
     surplus = sorted(key for key in dirty if known.get(key) is None)[room:]
     for key in surplus:
         del dirty[key]
-    return Changes(list(dirty), list(gone), len(surplus))
+    return Changes(list(dirty), list(gone), len(surplus), looking.walked, looking.unreadable)
 
 
 def _widened(folder: Folder, keys: Iterable[str]) -> list[str]:
@@ -306,6 +326,7 @@ class _Look:
     dirty: dict[str, None] = field(default_factory=dict)
     gone: dict[str, None] = field(default_factory=dict)
     walked: set[str] = field(default_factory=set)
+    unreadable: list[str] = field(default_factory=list)
 
     def at(self, key: str) -> None:
         """Look at the file or folder with the key `key`."""
@@ -314,6 +335,7 @@ class _Look:
             status = beneath.status(self.folder.path, path)
         except OSError as error:
             if beneath.tells_absence(error):
+                self.walked.add(key)
                 self._forget(self._at_or_below(key))
             return
         if stat.S_ISDIR(status.st_mode) and not self.ignore.is_ignored(path, True):
@@ -331,6 +353,7 @@ class _Look:
         self.walked.add(key)
         tree = walk(self.folder, self.ignore, key)
         self.linked |= tree.linked
+        self.unreadable += tree.unreadable
         changes = compare(tree, {below: self._stamp_of(below) for below in self._at_or_below(key)})
         self.dirty.update(dict.fromkeys(changes.dirty))
         self._forget(changes.gone)

@@ -266,9 +266,9 @@ class Indexer:
         if run is None:
             return
         if run.kind is Kind.REBUILD:
-            await self._begin_rebuild(run, tree)
-            return
-        changes = compare(tree, self.live.ledger.stamps(self._coming()))
+            return await self._begin_rebuild(run, tree)
+        known = self.live.ledger.stamps(self._coming())
+        changes = compare(tree, known, was_unwatched=run.kind is Kind.START)
         if run.kind is Kind.REQUEST:
             again = tree.files.keys() & self.live.ledger.worth_another_try
             changes.dirty += again.difference(changes.dirty)

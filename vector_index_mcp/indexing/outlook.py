@@ -10,7 +10,7 @@ from typing import Protocol, Self
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import RULES, concerns_rules
-from vector_index_mcp.files.scan import Changes, Known, Tree
+from vector_index_mcp.files.scan import Changes, Known, Tree, lies_in
 from vector_index_mcp.indexing.deep import Rules, look, walk
 from vector_index_mcp.indexing.looks import Looks
 
@@ -183,6 +183,8 @@ class Outlook:
                 continue
             view.problem, view.linked = None, linked
             view.left_out = max(view.left_out, changes.left_out)
+            left = [key for key in view.unreadable if not lies_in(key, changes.walked)]
+            view.unreadable = [*left, *changes.unreadable]
             found.dirty += changes.dirty
             found.gone += changes.gone
         self._raise_if_all_are_absent()
@@ -215,6 +217,7 @@ class Outlook:
             view.problem, view.linked = None, tree.linked
             view.unreadable, view.left_out = tree.unreadable, tree.left_out
             whole.files.update(tree.files)
+            whole.linked |= tree.linked
             whole.unreadable += tree.unreadable
         self._raise_if_all_are_absent()
         await self._settle(False)
