@@ -250,6 +250,15 @@ def test_a_project_that_moved_to_another_folder_keeps_its_history(by_hand):
     assert whats(found) == ["three", "two", "one"]
 
 
+def test_a_clock_that_was_wrong_changes_no_order(by_hand):
+    for at, what in [("2020-01-01", "one"), ("2035-01-01", "two"), ("2021-01-01", "three")]:
+        by_hand.commit({"projects/p/main.md": what}, at=f"{at} 12:00", message=what)
+    found = history.entries_of(by_hand.store, by_hand.head, "p", MAIN_TEXT)
+    assert whats(found) == ["three", "two", "one"]
+    last = comparing.last_change(by_hand.store, "p", MAIN_TEXT, "")
+    assert (last.old, last.new) == ({"main.md": b"two"}, {"main.md": b"three"})
+
+
 def test_a_broken_index_hides_no_change(by_hand):
     by_hand.commit({"index.json": index(P="x"), "projects/x/main.md": "1"}, message="one")
     by_hand.commit({"index.json": "{", "projects/x/main.md": "2"}, message="two")

@@ -84,7 +84,7 @@ def head_of(store: Store) -> str:
 def entries(
     store: Store, head: str, paths: Sequence[str] = (), most: int | None = None
 ) -> list[Entry]:
-    """Return the commits up to `head`, newest first.
+    """Return the commits up to `head`, each before its parents.
 
     Args:
         store: The store.
@@ -112,7 +112,9 @@ def _seconds(text: str) -> int:
 
 
 def entries_of(store: Store, head: str, project: str, piece: Piece) -> list[Entry]:
-    """Return the commits up to `head` that have changed a project, newest first.
+    """Return the commits up to `head` that have changed a project, each before its parents.
+
+    Their times play no part: the clock of one machine may be wrong.
 
     Args:
         store: The store.
@@ -124,14 +126,15 @@ def entries_of(store: Store, head: str, project: str, piece: Piece) -> list[Entr
         Refusal: If they cannot be read.
     """
     found: dict[str, Entry] = {}
-    for folder in _folders_of(store, head, project):
-        path = f"{PROJECTS}/{folder}/{piece.path}".rstrip("/")
+    folders = _folders_of(store, head, project)
+    paths = [f"{PROJECTS}/{folder}/{piece.path}".rstrip("/") for folder in folders]
+    for folder, path in zip(folders, paths, strict=True):
         listed = entries(store, head, [path])
         commits = {c for entry in listed for c in (entry.commit, entry.parent) if c}
         own = _where_it_lies(store.repository, sorted(commits), project, folder)
         # The project has the folder after the commit if it was created, before it if deleted.
         found |= {e.commit: e for e in listed if own.intersection((e.commit, e.parent))}
-    return sorted(found.values(), key=lambda entry: -entry.when)
+    return [found[each.commit] for each in entries(store, head, paths) if each.commit in found]
 
 
 def _grouped(fields: Sequence[_Text], size: int) -> Iterable[Sequence[_Text]]:
