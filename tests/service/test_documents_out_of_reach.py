@@ -131,6 +131,22 @@ async def test_the_status_names_files_that_are_skipped(tmp_path):
     assert sorted(status["skipped_files"]) == named
 
 
+async def test_who_asks_for_a_skipped_file_is_told_why_it_is_no_document(tmp_path):
+    home = written(tmp_path)
+    write(tmp_path, {"notes/photo.md": "\0\1\2" * 99})
+    documents = documents_of(home, FakeEmbedder())
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        for name in ("photo.md", "notes/photo.md", "qmd://notes/photo.md"):
+            texts, _ = await texts_of(client, "get", file=name)
+            why = "notes/photo.md is not indexed: binary."
+            assert texts == [f"Document not found: {name}\n\n{why}"]
+        texts, _ = await texts_of(client, "multi_get", pattern="notes/plan.md, notes/photo.md")
+        said = "File not found: notes/photo.md (notes/photo.md is not indexed: binary)"
+        assert said in "\n".join(texts)
+
+
 async def test_the_status_names_an_ignore_file_that_is_too_large_to_be_obeyed(tmp_path):
     home = written(tmp_path)
     rules = "".join(f"/nowhere/{number:030}\n" for number in range(26_000))

@@ -21,7 +21,7 @@ from vector_index_mcp.errors import counted
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.scan import Stamp
-from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.ledger import FAILED, SKIPPED, Ledger
 
 _MOST_BYTES_TOGETHER = 2_000_000
 _MOST_SUGGESTED = 3
@@ -75,7 +75,7 @@ class Missing:
     similar: tuple[str, ...]
     """Paths of documents with similar names."""
     reason: str = ""
-    """Which folders cannot be read now; empty if all can."""
+    """Why the name may mean a file that is no document, such as one that is skipped; or empty."""
 
     @property
     def sentence(self) -> str:
@@ -121,10 +121,11 @@ async def get(
     """
     ledger = await documents.known()
     keys = dict.fromkeys(keys_of(ledger))
-    found = await anyio.to_thread.run_sync(
-        _found, documents, ledger, keys, asked, places or places_of(documents)
-    )
+    where = places or places_of(documents)
+    found = await anyio.to_thread.run_sync(_found, documents, ledger, keys, asked, where)
     if found is None:
+        if skipped := await anyio.to_thread.run_sync(_skipped, ledger, asked, where):
+            return Missing(asked, (), skipped)
         similar = await anyio.to_thread.run_sync(names.similar, keys, asked, _MOST_SUGGESTED)
         return Missing(asked, tuple(similar), await out_of_reach(documents))
     line = part.from_line if found.line is None else found.line
@@ -185,7 +186,10 @@ async def multi_get(
     if not matched.keys and not matched.is_list:
         reason = await out_of_reach(documents)
         return Many((), (f"No files matched pattern: {pattern}", *filter(None, [reason])))
-    errors = [_not_found(keys if suggests else (), name) for name in matched.missing]
+    errors = [
+        _not_found(keys if suggests else (), name, _skipped(ledger, name, where))
+        for name in matched.missing
+    ]
     texts: list[Text | TooLarge] = []
     together = 0
     for number, key in enumerate(matched.keys):
@@ -224,7 +228,9 @@ def _shortened(text: Text, part: Part, *, is_rest: bool) -> Text:
     return replace(text, body=body)
 
 
-def _not_found(keys: Sequence[str], name: str) -> str:
+def _not_found(keys: Sequence[str], name: str, skipped: str = "") -> str:
+    if skipped:
+        return f"File not found: {name} ({skipped})"
     similar = names.similar(keys, name, _MOST_SUGGESTED)
     likely = f" (did you mean: {', '.join(similar)}?)" if similar else ""
     return f"File not found: {name}{likely}"
@@ -238,6 +244,13 @@ def _found(
         return found
     new = _not_indexed_yet(documents, asked)
     return None if new is None else names.Found(new)
+
+
+def _skipped(ledger: Ledger, asked: str, places: Places) -> str:
+    """Say why the file that `asked` means is no document; empty if it means none."""
+    others = {each.key: each for each in ledger.with_state(SKIPPED) + ledger.with_state(FAILED)}
+    found = names.find(dict.fromkeys(others), asked, places)
+    return f"{found.key} is not indexed: {others[found.key].reason}" if found else ""
 
 
 def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) -> names.Found | None:
