@@ -8,6 +8,7 @@ Numbers and lengths count as in JavaScript: text in UTF-16 code units, 3.0 as a 
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple, Protocol
 
 # A list of a million wrong items has a million issues; more than these help nobody.
@@ -34,6 +35,8 @@ class Issues:
 
     def __init__(self) -> None:
         self.found: list[Issue] = []
+        self.dropped: list[Path] = []
+        """The paths of fields that an object does not have; they are no issues."""
 
     @property
     def is_full(self) -> bool:
@@ -267,6 +270,8 @@ class Object:
             issues.add(_wrong_type(value, "object", path))
             return value
         cleaned: dict[str, Any] = {}
+        unknown = islice((key for key in value if key not in self.fields), MOST_ISSUES)
+        issues.dropped += ((*path, name) for name in unknown)
         for name, field in self.fields.items():
             if name in value or (field.is_required and field.stand_in not in value):
                 found = field.check.check(value.get(name, _ABSENT), (*path, name), issues)

@@ -298,6 +298,14 @@ async def test_a_stale_revision_is_told_what_has_changed(store, tmp_path):
         assert "run it" not in logged
 
 
+async def test_what_is_asked_and_ignored_is_told(store, tmp_path):
+    """Else an agent takes a date or a dependency for kept that no to-do has."""
+    async with serving(notes_of(tmp_path)) as client:
+        asked = {**P, "description": "d", "tasks": [{"title": "one", "needs": [3]}], "due": "2026"}
+        answer = await done(client, "create_todo", **asked)
+    assert answer["note"] == "Unknown arguments were ignored: due, tasks.0.needs"
+
+
 async def test_a_read_only_disk_is_told(made, small_disk, tmp_path):
     store = Path(shutil.copytree(made, small_disk / "store", symlinks=True))
     async with serving(notes_of(tmp_path, store)) as client:

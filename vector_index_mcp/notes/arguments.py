@@ -39,12 +39,13 @@ class WrongArguments(Exception):
     """Raised for a call with an unknown tool or wrong arguments; its message goes to the client."""
 
 
-def checked(name: str, given: object) -> dict[str, Any]:
+def checked(name: str, given: object, ignored: list[str] | None = None) -> dict[str, Any]:
     """Check the arguments of a call.
 
     Args:
         name: The tool's name.
         given: The arguments as the client sent them; None if it sent none.
+        ignored: Receives the names of those that the tool does not know, such as `tasks.0.due`.
 
     Returns:
         The arguments by name, without those that the tool does not know. An argument that was left
@@ -60,6 +61,8 @@ def checked(name: str, given: object) -> dict[str, Any]:
     if issues.found:
         listed = json.dumps(issues.found, indent=2, ensure_ascii=False)
         raise WrongArguments(_encodable(f"{_PREFIX} Invalid arguments for tool {name}: {listed}"))
+    if ignored is not None:
+        ignored += [_encodable(shown(".".join(map(str, path)))) for path in issues.dropped]
     return cleaned
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.notes.service import Notes
 
 GetService = Callable[[], Awaitable["Notes"]]
+_MOST_IGNORED = 5  # names of unknown arguments that an answer repeats
 _Answer = Callable[[GetService, Mapping[str, Any]], Awaitable[Result]]
 
 
@@ -66,13 +67,17 @@ async def _call_tool(get_service: GetService, params: Mapping[str, Any]) -> Resu
     if not isinstance(name, str):
         raise MCPError(INVALID_PARAMS, "the tool's name is missing")
     call = Call(name, given if isinstance(given, dict) else {})
+    ignored: list[str] = []
     try:
-        arguments = checked(name, given)
+        arguments = checked(name, given, ignored)
     except WrongArguments as wrong:
         notes = await get_service()
         await notes.note(call.entry(str(wrong), "INVALID_INPUT"))
         raise MCPError(INVALID_PARAMS, str(wrong)) from None
     answer = await (await get_service()).answer(call, arguments)
+    if ignored:
+        told = f"Unknown arguments were ignored: {', '.join(ignored[:_MOST_IGNORED])}"
+        answer = {**answer, "note": ". ".join(filter(None, [told, answer.get("note", "")]))}
     text, values = _texted(answer)
     return {"content": [{"type": "text", "text": text}], "structuredContent": values}
 

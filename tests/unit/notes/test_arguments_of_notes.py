@@ -109,6 +109,13 @@ def test_what_is_unknown_is_dropped(name):
     assert not is_taken(name, unknown) or not LEAST[name]
 
 
+def test_what_is_dropped_is_named_wherever_it_stands():
+    given = {**LEAST["create_todo"], "due": 1, "tasks": ["one", {"title": "two", "needs": [1]}]}
+    ignored = []
+    checked("create_todo", given, ignored)
+    assert ignored == ["due", "tasks.1.needs"]
+
+
 def test_nothing_is_no_arguments():
     assert checked("sync_storage", None) == {}
     assert said("get_project_main", None) == [("project_id", "Required")]
