@@ -186,10 +186,8 @@ async def multi_get(
     if not matched.keys and not matched.is_list:
         reason = await out_of_reach(documents)
         return Many((), (f"No files matched pattern: {pattern}", *filter(None, [reason])))
-    errors = [
-        _not_found(keys if suggests else (), name, _skipped(ledger, name, where))
-        for name in matched.missing
-    ]
+    missing = matched.missing
+    errors = [_not_found(keys if suggests else (), n, _skipped(ledger, n, where)) for n in missing]
     texts: list[Text | TooLarge] = []
     together = 0
     for number, key in enumerate(matched.keys):
