@@ -19,8 +19,7 @@ from vector_index_mcp.notes.store.writer import Plan
 from vector_index_mcp.notes.texts import knowledge
 from vector_index_mcp.notes.texts.knowledge import Document
 from vector_index_mcp.notes.texts.projects import Project, Projects
-from vector_index_mcp.notes.texts.reading import Read as Document_
-from vector_index_mcp.notes.texts.reading import revision_of
+from vector_index_mcp.notes.texts.reading import ReadDocument, revision_of
 from vector_index_mcp.notes.texts.slugs import filename
 
 _MOST_RESULTS = 50
@@ -29,7 +28,7 @@ _MOST_SHOWN_CHAPTERS = 100
 """The most chapters in an answer. Two common words found 500: 375 KB, which clients cut off."""
 
 
-def metadata_of(read: Document_) -> Answer:
+def metadata_of(read: ReadDocument) -> Answer:
     """Return a document's metadata in the form that answers use."""
     data = read.metadata
     return {
@@ -96,12 +95,13 @@ def _delete(store: Store, given: Given) -> Plan:
 
 
 def _changing(
-    done: str, changed: Callable[[Document, Given], str]
+    verb: str, preposition: str, changed: Callable[[Document, Given], str]
 ) -> Callable[[Store, Given], Plan]:
     """Return a call that changes a chapter.
 
     Args:
-        done: A verb and a preposition for the messages, such as "updated in".
+        verb: What was done, for the messages, such as "updated".
+        preposition: What stands between that and the document's name.
         changed: Returns the document's new text from the document and the arguments.
     """
 
@@ -111,7 +111,6 @@ def _changing(
         path = project.document(name)
         check_revision(store, given, path, document.text.encode())
         data = changed(document, given).encode()
-        verb, preposition = done.split(" ")
         answer = {
             "message": f'Chapter "{title}" {verb} {preposition} {name}',
             "revision": revision_of(data),
@@ -162,12 +161,12 @@ def _get_next_chapter(store: Store, given: Given) -> Answer:
     }
 
 
-def _document(store: Store, given: Given) -> tuple[Answer, Document_]:
+def _document(store: Store, given: Given) -> tuple[Answer, ReadDocument]:
     read = store.shelf.document(project_of(store, given), given["filename"])
     return {"project_id": given["project_id"], "filename": given["filename"]}, read
 
 
-def _chapter(read: Document_, number: int) -> Answer:
+def _chapter(read: ReadDocument, number: int) -> Answer:
     parts = read.document.parts.parts
     part = parts[number]
     return {
@@ -212,7 +211,7 @@ def search(store: Store, given: Given) -> Answer:
     projects = _projects_to_search(store, given)
     skipped: list[str] = []
 
-    def documents() -> "list[tuple[str, Document_]]":
+    def documents() -> "list[tuple[str, ReadDocument]]":
         found = []
         for project in projects:
             for read in store.shelf.documents(project):
@@ -308,16 +307,20 @@ WRITES: Mapping[str, Write] = {
     "create_knowledge_file": _create,
     "delete_knowledge_file": _delete,
     "update_chapter": _changing(
-        "updated in",
+        "updated",
+        "in",
         lambda document, given: knowledge.updated(
             document, given["chapter_title"], given["new_content"]
         ),
     ),
     "remove_chapter": _changing(
-        "removed from", lambda document, given: knowledge.without(document, given["chapter_title"])
+        "removed",
+        "from",
+        lambda document, given: knowledge.without(document, given["chapter_title"]),
     ),
     "add_chapter": _changing(
-        "added to",
+        "added",
+        "to",
         lambda document, given: knowledge.extended(
             document,
             given["chapter_title"],

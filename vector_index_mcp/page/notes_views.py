@@ -19,7 +19,7 @@ from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.texts import parts, todos
 from vector_index_mcp.notes.texts.parts import Parts
 from vector_index_mcp.notes.texts.projects import Project, Projects, existing
-from vector_index_mcp.notes.texts.reading import Read, revision_of
+from vector_index_mcp.notes.texts.reading import ReadDocument, revision_of
 from vector_index_mcp.notes.texts.slugs import filename
 from vector_index_mcp.notes.texts.todos import Task, Todo
 from vector_index_mcp.page import markup
@@ -178,7 +178,7 @@ def _line(store: Store, project: Project, name: str) -> Shown:
     return head | _metadata(read) | {"conflict": has_conflict}
 
 
-def _metadata(read: Read) -> Shown:
+def _metadata(read: ReadDocument) -> Shown:
     data = read.metadata
     return {
         "title": cut(data.title),

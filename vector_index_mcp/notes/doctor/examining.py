@@ -26,7 +26,7 @@ from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing
 from vector_index_mcp.notes.texts import matter, todos
 from vector_index_mcp.notes.texts.projects import Project, Projects
-from vector_index_mcp.notes.texts.reading import Read
+from vector_index_mcp.notes.texts.reading import ReadDocument
 
 _OLDEST_GIT = (2, 36)
 """The first version that flushes a commit to the disk before it reports success."""
@@ -205,7 +205,7 @@ def _documents(store: Store) -> tuple[str, list[Problem]]:
     return f"{counted(count, 'text')} can be read", problems
 
 
-def _of_document(project: Project, read: Read) -> Iterator[Problem]:
+def _of_document(project: Project, read: ReadDocument) -> Iterator[Problem]:
     path = project.document(read.document.name)
     lines = read.document.text.split("\n", _LONGEST_FRONT_LINES)
     if lines[0].rstrip() == _RULE and not any(line.rstrip() in _ENDS for line in lines[1:]):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vector_index_mcp.notes.texts.knowledge import first_line
-from vector_index_mcp.notes.texts.reading import Read
+from vector_index_mcp.notes.texts.reading import ReadDocument
 
 INTRODUCTION = "(Document Introduction)"
 _AROUND_CHARS = 50
@@ -36,7 +36,7 @@ class Found:
     """A document that contains words of the query."""
 
     project: str
-    read: Read
+    read: ReadDocument
     matches: tuple[Match, ...]
 
 
@@ -58,7 +58,7 @@ def words_of(query: str) -> list[str]:
     return list(dict.fromkeys(query.lower().split()))
 
 
-def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
+def search(documents: Iterable[tuple[str, ReadDocument]], query: str) -> list[Found]:
     """Return the documents that contain any of the query's words, best first.
 
     Args:
@@ -85,7 +85,7 @@ def search(documents: Iterable[tuple[str, Read]], query: str) -> list[Found]:
     return [each.found for each in seen]
 
 
-def titled(documents: Iterable[tuple[str, Read]], query: str) -> list[str]:
+def titled(documents: Iterable[tuple[str, ReadDocument]], query: str) -> list[str]:
     """Return the documents whose title or keywords contain any of the query's words."""
     words = words_of(query)
     return [
@@ -103,7 +103,7 @@ def best(matches: Sequence[Match], most: int) -> list[Match]:
     return [matches[n] for n in sorted(ranked[:most])]
 
 
-def _matches(read: Read, words: Sequence[str]) -> list[Match]:
+def _matches(read: ReadDocument, words: Sequence[str]) -> list[Match]:
     found = []
     for part in read.document.parts.parts:
         text = f"{part.title}\n{part.body}"

@@ -25,7 +25,7 @@ _REVISION_CHARS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadDocument:
     """A document that was read, and the revision of its text."""
 
     document: Document
@@ -34,7 +34,7 @@ class Read:
     revision: str
 
     @classmethod
-    def of(cls, name: str, text: str, written: datetime) -> "Read":
+    def of(cls, name: str, text: str, written: datetime) -> "ReadDocument":
         """Parse the text of the file `name`, which was last changed at `written`."""
         found = document(name, text)
         own, moment = found.metadata, matter.iso(written)
@@ -57,7 +57,7 @@ class Shelf:
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
-        self._kept: OrderedDict[str, tuple[State, Read]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[State, ReadDocument]] = OrderedDict()
         self._chars = 0
         self._lock = threading.Lock()
 
@@ -73,7 +73,7 @@ class Shelf:
             if name.endswith(_ENDING) and stat.S_ISREG(status.st_mode)
         ]
 
-    def document(self, project: Project, name: str, *, is_kept: bool = True) -> Read:
+    def document(self, project: Project, name: str, *, is_kept: bool = True) -> ReadDocument:
         """Read a document, from the cache if its file has not changed.
 
         Args:
@@ -101,11 +101,11 @@ class Shelf:
                 self._kept.move_to_end(path)
                 return kept[1]
         text = self._disk.read_text(path) or ""
-        read = Read.of(name, text, modified_at(status))
+        read = ReadDocument.of(name, text, modified_at(status))
         self._keep(path, stamp, read, others_go=is_kept)
         return read
 
-    def documents(self, project: Project) -> "Iterator[Read | Refusal]":
+    def documents(self, project: Project) -> "Iterator[ReadDocument | Refusal]":
         """Yield all documents of a project; for one that cannot be read, the Refusal.
 
         Raises:
@@ -119,7 +119,7 @@ class Shelf:
                 if refusal.code is not Code.DOCUMENT_NOT_FOUND:  # that one was just deleted
                     yield refusal
 
-    def _keep(self, path: str, stamp: State, read: Read, *, others_go: bool) -> None:
+    def _keep(self, path: str, stamp: State, read: ReadDocument, *, others_go: bool) -> None:
         size = len(read.document.text)
         with self._lock:
             self._forget(path)
