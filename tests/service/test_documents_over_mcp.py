@@ -939,7 +939,7 @@ async def test_who_asks_while_a_document_changes_is_told(tmp_path, monkeypatch):
             key = f"docs/{each['file'].partition('/')[2]}"
             (tmp_path / key).write_text("# Zebra\n\nStripes.\n")
         answer = await called(client, "search", query="budget", collection="docs")
-        said = f"{len(found)} documents were found by their former text, and just changed"
+        said = f"{len(found)} documents were found by their text of before the last save"
         assert answer["structuredContent"]["note"] == said
         opened.set()
         await eventually(lambda: none_is_found(client, query="budget", collection="docs"))

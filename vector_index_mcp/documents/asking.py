@@ -197,7 +197,7 @@ def _limits(
     limits = [_CATCHING_UP] if answered.was_catching_up else []
     if stale := sum(each.is_stale for each in found):
         is_found = "was found by its" if stale == 1 else "were found by their"
-        limits.append(f"{counted(stale, 'document')} {is_found} former text, and just changed")
+        limits.append(f"{counted(stale, 'document')} {is_found} text of before the last save")
     ledger = answered.ledger
     if uses_meaning and answered.lack:
         is_new = ledger.unembedded_count >= ledger.chunk_count and not no_model
