@@ -20,8 +20,9 @@ from vector_index_mcp.notes.texts import knowledge
 from vector_index_mcp.notes.texts.knowledge import Document
 from vector_index_mcp.notes.texts.projects import Project, Projects
 from vector_index_mcp.notes.texts.reading import ReadDocument, revision_of
-from vector_index_mcp.notes.texts.slugs import filename
+from vector_index_mcp.notes.texts.slugs import filename, is_untitled
 
+_ONLY_LATIN = "of a file name only Latin letters and digits are kept; choose one that has some"
 _MOST_RESULTS = 50
 """The most documents in an answer: no agent reads more."""
 _MOST_SHOWN_CHAPTERS = 100
@@ -67,7 +68,10 @@ def _create(store: Store, given: Given) -> Plan:
     path = project.document(name)
     if store.disk.status(path) is not None:
         raise Refusal(
-            Code.FILE_ALREADY_EXISTS, f"Knowledge file {name} already exists", filename=name
+            Code.FILE_ALREADY_EXISTS,
+            f"Knowledge file {name} already exists",
+            filename=name,
+            **({"hint": _ONLY_LATIN} if is_untitled(given["filename"]) else {}),
         )
     text = knowledge.created(
         given["title"],

@@ -24,6 +24,9 @@ _LARGEST_NUMBER = 99_999  # of the contract's arguments
 
 def _list(store: Store, given: Given) -> Answer:
     project = found_project(store, given)
+    if project is None and (similar := Projects(store.disk).similar(given["project_id"])):
+        note = f"There is no project {given['project_id']!r}; did you mean {similar[0]!r}?"
+        return {"todos": [], "similar_projects": similar, "note": note}
     found = list(todos.lists(store.disk, project.todos)) if project is not None else []
     problems = [each for todo in found for each in (*todo.problems, *todo.conflicts)]
     answer: Answer = {"todos": [{**_head(todo), **_state(todo)} for todo in found]}
@@ -43,10 +46,12 @@ def _tasks(store: Store, given: Given) -> Answer:
 
 
 def _next(store: Store, given: Given) -> Answer:
-    for task in _todo(store, given).tasks:
+    tasks = _todo(store, given).tasks
+    for task in tasks:
         if not task.completed and not task.problem:
             return {"task": _task(task)}
-    return {"message": "All tasks completed"}
+    answer: Answer = {"message": "All tasks completed"}
+    return answer if tasks else {**answer, "note": "The list has no task"}
 
 
 def _todo(store: Store, given: Given) -> Todo:

@@ -4,11 +4,11 @@ import pytest
 from kept import Kept
 from stores import writer_of
 
-from vector_index_mcp.notes import document_calls, main_calls
+from vector_index_mcp.notes import document_calls, main_calls, todo_calls
 from vector_index_mcp.notes.arguments import checked
 from vector_index_mcp.notes.refusal import Refusal
 
-READS = {**main_calls.READS, **document_calls.READS}
+READS = {**main_calls.READS, **document_calls.READS, **todo_calls.READS}
 
 
 @pytest.fixture
@@ -47,6 +47,35 @@ def test_of_an_unknown_project_those_with_a_similar_name_are_named(kept):
     assert asked(kept, "get_project_main", project_id="x") == {"exists": False, "content": ""}
     context = refused(asked, kept, "get_chapter", project_id="TIDE-POOLS", filename="a.md")
     assert context["similar_projects"] == ["Tide Pool"]
+
+
+def test_whose_lists_are_asked_for_under_a_wrong_name_is_told(kept):
+    kept.todo("Tide Pool", "A list", "task")
+    answer = asked(kept, "list_todos", project_id="tidepool")
+    assert answer["todos"] == []
+    assert answer["similar_projects"] == ["Tide Pool"]
+    assert answer["note"] == "There is no project 'tidepool'; did you mean 'Tide Pool'?"
+    assert asked(kept, "list_todos", project_id="something else") == {"todos": []}
+
+
+def test_why_a_name_in_another_script_is_taken_is_told(kept):
+    kept.document("p", "数据")
+    context = refused(kept.document, "p", "Проект")
+    assert context["filename"] == "untitled.md"
+    assert context["hint"].startswith("of a file name only Latin letters and digits are kept")
+    kept.document("p", "data")
+    assert "hint" not in refused(kept.document, "p", "data")
+
+
+def test_a_list_without_a_task_is_not_taken_for_one_that_is_done(kept):
+    kept.todo("p", "empty")
+    kept.todo("p", "done", "task")
+    kept.call("complete_todo_task", project_id="p", todo_number=2, task_number=1)
+    empty, done = (
+        asked(kept, "get_next_todo_task", project_id="p", todo_number=n) for n in (1, 2)
+    )
+    assert empty == {"message": "All tasks completed", "note": "The list has no task"}
+    assert done == {"message": "All tasks completed"}
 
 
 def test_what_is_not_there_is_answered_with_what_is(kept):

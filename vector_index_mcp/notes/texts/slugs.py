@@ -33,6 +33,11 @@ def slug(name: str) -> str:
     return words.lower()[:_LONGEST].rstrip("-") or _UNTITLED
 
 
+def is_untitled(name: str) -> bool:
+    """Return whether nothing of `name` can stand in a file name, such as of one in Cyrillic."""
+    return filename(name) == f"{_UNTITLED}{_ENDING}" and _UNTITLED not in name.lower()
+
+
 def filename(name: str) -> str:
     """Return the file name for a document called `name`.
 
