@@ -83,6 +83,14 @@ async def test_texts_without_a_visible_character_make_no_dataset(root, tmp_path,
     assert [*root.iterdir()] == []
 
 
+async def test_what_could_not_be_taken_is_counted(root, source, tmp_path, embedder):
+    texts_in(source, photo="\0\1" * 99)
+    async with serving(root, tmp_path, embedder) as service:
+        made = await service.make(order(source))
+    assert (made.documents, made.skipped) == (2, {"binary": 1})
+    assert making.facts_about(made)["skipped"] == {"binary": 1}
+
+
 async def test_an_empty_text_beside_others_is_left_out(root, source, tmp_path, embedder):
     texts_in(source, empty="\n")
     async with serving(root, tmp_path, embedder) as service:

@@ -108,6 +108,8 @@ class Made:
     """The name of the table's folder."""
     took: float = field(default=0.0, compare=False)
     """The time it took, in seconds."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """How many files have no text that could be taken, by reason."""
 
 
 def check_id(id_: str) -> None:
@@ -339,7 +341,8 @@ def write(path: Path, values: Mapping[str, Any]) -> None:
 
 def facts_about(made: Made) -> Mapping[str, Any]:
     """Return JSON about the dataset that was made, for the command and the HTTP interface."""
-    return {
+    skipped = {"skipped": dict(made.skipped)} if made.skipped else {}
+    return skipped | {
         "datasetId": made.folder.name,
         "documents": made.documents,
         "chunks": made.chunks,

@@ -9,6 +9,7 @@ import logging
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from vector_index_mcp.errors import (
 from vector_index_mcp.files.folder import is_broad
 from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
 from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.ledger import FAILED, SKIPPED, Ledger
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.processes import git
 
@@ -280,10 +282,18 @@ async def of_index(
             await follow_vectors(show, live)
             if live.progress.chunks:
                 await live.embed()
-        async with live.reading() as (found, _):
+        async with live.reading() as (found, ledger):
             work = appending.append if is_appended else making.make
             made = await work(found, below, about, folder)
-    return replace(made, took=time.monotonic() - began)
+            skipped = _skipped(ledger, below)
+    return replace(made, took=time.monotonic() - began, skipped=skipped)
+
+
+def _skipped(ledger: Ledger, below: str) -> dict[str, int]:
+    """Return how many files below a folder are not in the index, by reason."""
+    keys = frozenset(ledger.below(below))
+    left = ledger.with_state(SKIPPED) + ledger.with_state(FAILED)
+    return dict(Counter(record.reason for record in left if record.key in keys))
 
 
 @contextmanager
