@@ -84,7 +84,7 @@ async def test_texts_without_a_visible_character_make_no_dataset(root, tmp_path,
 
 
 async def test_what_could_not_be_taken_is_counted(root, source, tmp_path, embedder):
-    texts_in(source, photo="\0\1" * 99)
+    texts_in(source, photo="\0\1\2" * 99)
     async with serving(root, tmp_path, embedder) as service:
         made = await service.make(order(source))
     assert (made.documents, made.skipped) == (2, {"binary": 1})

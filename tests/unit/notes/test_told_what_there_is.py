@@ -71,9 +71,7 @@ def test_a_list_without_a_task_is_not_taken_for_one_that_is_done(kept):
     kept.todo("p", "empty")
     kept.todo("p", "done", "task")
     kept.call("complete_todo_task", project_id="p", todo_number=2, task_number=1)
-    empty, done = (
-        asked(kept, "get_next_todo_task", project_id="p", todo_number=n) for n in (1, 2)
-    )
+    empty, done = (asked(kept, "get_next_todo_task", project_id="p", todo_number=n) for n in (1, 2))
     assert empty == {"message": "All tasks completed", "note": "The list has no task"}
     assert done == {"message": "All tasks completed"}
 
