@@ -4,7 +4,7 @@ Some tool sets follow a contract that fixes even the messages about wrong argume
 and answer requests themselves; this module has what all such answers share.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from mcp.server.mcpserver import MCPServer
@@ -37,6 +37,7 @@ _RULES = {
 }
 MOST_FAULTS = 5  # an answer names at most this many of a request
 _LONGEST_SHOWN = 200  # characters of the name of a value
+_MOST_IGNORED = 5  # names of unknown arguments that an answer repeats
 
 
 def fault_of(problem: Mapping[str, Any], place: str) -> str:
@@ -114,3 +115,13 @@ def without(initialized: Any, *capabilities: str) -> Result:
     for capability in capabilities:
         values["capabilities"].pop(capability, None)
     return values
+
+
+def told_of_ignored(names: Sequence[str]) -> str:
+    """Say which arguments of a call were ignored, the tool not knowing them; empty for none.
+
+    Contracts have them ignored, but an agent would believe that a filter or a date was kept.
+    """
+    more = len(names) - _MOST_IGNORED
+    listed = ", ".join(names[:_MOST_IGNORED]) + (f" and {more} more" if more > 0 else "")
+    return f"Unknown arguments were ignored: {listed}" if names else ""

@@ -945,6 +945,26 @@ async def test_who_asks_while_a_document_changes_is_told(tmp_path, monkeypatch):
         await eventually(lambda: none_is_found(client, query="budget", collection="docs"))
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("search", {"query": "budget", "collections": ["notes"], "min_score": 0.9}),
+        ("get", {"file": "notes/plan.md", "lines": 3}),
+        ("multi_get", {"pattern": "notes/*.md", "lines": 3}),
+        ("status", {"verbose": True}),
+    ],
+)
+async def test_what_is_asked_and_ignored_is_told(live, tool, given):
+    """Else an agent takes what it reads for what a filter has left."""
+    _, client, _ = live
+    answer = await called(client, tool, **given)
+    names = [*given][0 if tool == "status" else 1 :]
+    told = f"Unknown arguments were ignored: {', '.join(names)}"
+    assert answer["content"][-1]["text"] == f"{told}."
+    if "structuredContent" in answer:
+        assert answer["structuredContent"]["note"] == told
+
+
 async def test_an_answer_says_which_score_none_has(live):
     _, client, _ = live
     answer = await called(client, "vsearch", query="budget", minScore=0.99)

@@ -8,7 +8,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticKnownError
 
-from vector_index_mcp.checks import kind_of
+from vector_index_mcp.checks import kind_of, shown
 from vector_index_mcp.documents.limits import LONGEST_CHARS
 
 
@@ -132,6 +132,14 @@ def refusal(tool: str, error: ValidationError) -> str:
     issues = [_issue(dict(each)) for each in problems if each["type"] != "none_required"]
     listed = json.dumps(issues, indent=2, ensure_ascii=False)
     return f"{_PREFIX} Input validation error: Invalid arguments for tool {tool}: {listed}"
+
+
+def ignored(tool: type[BaseModel], given: object) -> list[str]:
+    """Return the names of given arguments that a tool does not know, such as `min_score`."""
+    known = {field.alias or name for name, field in tool.model_fields.items()}
+    names = given if isinstance(given, dict) else {}
+    unknown_names = [shown(str(name)) for name in names if name not in known]
+    return [name.encode("utf-8", "replace").decode() for name in unknown_names]
 
 
 def unknown(tool: str) -> str:

@@ -18,7 +18,7 @@ from vector_index_mcp.documents.limits import line, whole
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.wire import Document, Results
 from vector_index_mcp.errors import VectorIndexError
-from vector_index_mcp.protocol import CACHE, Result, enveloped, values_of
+from vector_index_mcp.protocol import CACHE, Result, enveloped, told_of_ignored, values_of
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.documents.service import Documents
@@ -132,9 +132,20 @@ async def _called(get_service: GetService, name: str, given: object) -> Result:
     except ValidationError as error:
         return _error(arguments.refusal(name, error))
     try:
-        return await tool.answer(await get_service(), asked)
+        answer = await tool.answer(await get_service(), asked)
     except VectorIndexError as error:
         return _error(REMEDIES.message(error))
+    told = told_of_ignored(arguments.ignored(tool.arguments, given))
+    return _noted(answer, told) if told else answer
+
+
+def _noted(answer: Result, words: str) -> Result:
+    """Return an answer with a note, for which the contract has no place, behind its own."""
+    noted = answer | {"content": [*answer["content"], _text(f"{words}.")]}
+    if values := answer.get("structuredContent"):
+        note = ". ".join(filter(None, [values.get("note"), words]))
+        noted["structuredContent"] = values | {"note": note}
+    return noted
 
 
 def _error(words: str) -> Result:

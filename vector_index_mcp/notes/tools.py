@@ -22,13 +22,12 @@ from vector_index_mcp.notes.arguments import WrongArguments, checked, schema_of
 from vector_index_mcp.notes.calls import Answer
 from vector_index_mcp.notes.guide import TOOLS
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.protocol import CACHE, Result, answer_before
+from vector_index_mcp.protocol import CACHE, Result, answer_before, told_of_ignored
 
 if TYPE_CHECKING:
     from vector_index_mcp.notes.service import Notes
 
 GetService = Callable[[], Awaitable["Notes"]]
-_MOST_IGNORED = 5  # names of unknown arguments that an answer repeats
 _Answer = Callable[[GetService, Mapping[str, Any]], Awaitable[Result]]
 
 
@@ -75,8 +74,7 @@ async def _call_tool(get_service: GetService, params: Mapping[str, Any]) -> Resu
         await notes.note(call.entry(str(wrong), "INVALID_INPUT"))
         raise MCPError(INVALID_PARAMS, str(wrong)) from None
     answer = await (await get_service()).answer(call, arguments)
-    if ignored:
-        told = f"Unknown arguments were ignored: {', '.join(ignored[:_MOST_IGNORED])}"
+    if told := told_of_ignored(ignored):
         answer = {**answer, "note": ". ".join(filter(None, [told, answer.get("note", "")]))}
     text, values = _texted(answer)
     return {"content": [{"type": "text", "text": text}], "structuredContent": values}
