@@ -186,8 +186,12 @@ async def multi_get(
     if not matched.keys and not matched.is_list:
         reason = await out_of_reach(documents)
         return Many((), (f"No files matched pattern: {pattern}", *filter(None, [reason])))
-    missing = matched.missing
-    errors = [_not_found(keys if suggests else (), n, _skipped(ledger, n, where)) for n in missing]
+
+    def find_none() -> list[str]:
+        others, missing = keys if suggests else (), matched.missing
+        return [_not_found(others, name, _skipped(ledger, name, where)) for name in missing]
+
+    errors = await anyio.to_thread.run_sync(find_none)
     texts: list[Text | TooLarge] = []
     together = 0
     for number, key in enumerate(matched.keys):

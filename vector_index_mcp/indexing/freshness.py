@@ -196,12 +196,13 @@ class Freshness:
 
     async def sweep(self, indexer: Indexer) -> None:
         """Look once whether files, rules or the folders' places changed without an event."""
-        known, outlook = indexer.live.ledger.stamps(), indexer.outlook
+        ledger, outlook = indexer.live.ledger, indexer.outlook
+        known = ledger.stamps()
         present = [view.folder for view in outlook.views if view.problem is None]
         changed: list[str] = []
         took = 0.0
         for folder in present:
-            ours = {k: stamp for k, stamp in known.items() if folder.holds(k)}
+            ours = {key: known[key] for key in ledger.below(folder.top) if key in known}
             with contextlib.suppress(ProjectError):  # its drive hangs
                 found, seconds = await self._looks.work_in(folder, partial(_swept, folder, ours))
                 changed += found
