@@ -86,7 +86,7 @@ async def test_what_was_written_is_found_in_other_words(call):
 
     async def all_are_embedded():
         found = await call("search_knowledge", **P, query="software", mode="both")
-        return "note" not in found
+        return "embedding goes on" not in found.get("note", "")
 
     async def best(query):
         await eventually(all_are_embedded, MODEL_SECONDS)

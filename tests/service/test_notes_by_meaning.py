@@ -155,6 +155,18 @@ async def test_what_has_just_been_written_is_found(machine):
     assert "Passkeys are preferred." in str(results[0])  # the first time already
 
 
+async def test_notes_that_have_no_word_of_the_query_are_said_to_be_the_nearest(machine):
+    await begin(machine)
+    near = await machine.done("search_knowledge", project_id="My App", query="zzzzqq", mode="both")
+    assert near["results"]
+    doubt = "No word of the query stands in these notes; they are the nearest by meaning"
+    assert near["note"].startswith(doubt)
+    right = await machine.done(
+        "search_knowledge", project_id="My App", query="zzzzqq changelog", mode="both"
+    )
+    assert "No word" not in right.get("note", "")
+
+
 async def test_a_blank_query_is_refused_in_every_mode(machine):
     for mode in ("keywords", "meaning", "both"):
         answer = await machine.call("search_knowledge", project_id="p", query="  ", mode=mode)

@@ -280,14 +280,16 @@ class Notes:
             "total_matches": len(results),
             "results": results,
         }
+        notes = [meaning.doubt(results)]
         if answered.lack:
-            answer["note"] = f"Searched by words only, not by meaning: {answered.lack}"
+            notes.append(f"Searched by words only, not by meaning: {answered.lack}")
         elif answered.without_vectors:
-            answer["note"] = (
+            notes.append(
                 f"{counted(answered.without_vectors, 'chunk')} of the notes cannot be found by "
                 f"meaning yet{', only by words' if by_words else ''}: embedding goes on"
             )
-        return answer
+        note = ". ".join(filter(None, notes))
+        return {**answer, "note": note} if note else answer
 
     def _searched_by_words(self, given: Given) -> Answer:
         answer = document_calls.search(self.store, given)

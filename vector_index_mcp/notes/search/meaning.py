@@ -89,6 +89,14 @@ def results(
     return [result.answer(with_project=with_project) for result in merged.values()]
 
 
+def doubt(results: Sequence[Answer]) -> str:
+    """Say that results have no word of the query; empty if one has, or there are none."""
+    matches = [chapter["matches"] for result in results for chapter in result["chapters"]]
+    if not results or any(matches):
+        return ""
+    return "No word of the query stands in these notes; they are the nearest by meaning"
+
+
 def _by_folder(store: Store) -> Mapping[str, Project]:
     start = len(PROJECTS) + 1
     return {project.folder[start:]: project for project in Projects(store.disk).all()}
