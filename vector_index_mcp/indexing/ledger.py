@@ -227,8 +227,8 @@ class Ledger:
         return dict.fromkeys(coming, DISTRUSTED) | known
 
     def with_state(self, state: str) -> list[FileRecord]:
-        """The records in `state`."""
-        return [record for record in self._records.values() if record.state == state]
+        """The records in `state`. May be called in another thread while records change."""
+        return [record for record in list(self._records.values()) if record.state == state]
 
     def count(self, state: str) -> int:
         """How many files are in `state`."""

@@ -128,6 +128,20 @@ def test_a_thread_that_asks_while_a_record_is_put_makes_no_key_be_missing(ledger
     assert ledger.below("") == ["a", "b", "c", "d"]
 
 
+def test_the_records_of_a_state_are_listed_while_others_come(ledger):
+    class Odd:
+        """A record at whose look another one comes."""
+
+        @property
+        def state(self):
+            ledger._records["new"] = record("new")
+            return SKIPPED
+
+    odd = ledger._records["odd"] = Odd()
+    ledger._records["last"] = record("last")
+    assert ledger.with_state(SKIPPED) == [odd]
+
+
 class Coming(dict):
     """Files on their way into the index, which count how often all of them are gone through."""
 
