@@ -171,6 +171,15 @@ def test_what_cannot_be_done_to_a_chapter_is_refused(do, arguments, code, words)
     assert found[1].startswith(words)
 
 
+def test_the_chapter_whose_code_never_ends_is_named():
+    found = document(NAME, "---\ntitle: T\n---\n\n## A\n\none\n\n## F\n\n```\nopen\n")
+    _, words = refusal(knowledge.extended, found, "N", "x", "end", None)
+    assert words == (
+        'Chapter "N" would become part of a code block: a fence (``` or ~~~) in "F" is never '
+        "closed; close it"
+    )
+
+
 @pytest.mark.parametrize(
     ("do", "arguments", "code", "words"),
     [

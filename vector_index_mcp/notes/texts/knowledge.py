@@ -231,9 +231,11 @@ def check_nothing_is_hidden(titles: Sequence[str], new: Parts, kind: str) -> Non
         Refusal: If one of `titles` is missing from `new`.
     """
     if hidden := parts.swallowed(titles, new):
+        holders = [part.title for part in new.parts if hidden in parts.behind_open_fence(part)]
+        where = f'in "{holders[0]}"' if holders else "before it"
         raise Refusal(
             Code.INVALID_CONTENT,
-            f'{kind} "{hidden}" would become part of a code block: a fence (``` or ~~~) before it '
+            f'{kind} "{hidden}" would become part of a code block: a fence (``` or ~~~) {where} '
             "is never closed; close it",
         )
 
