@@ -36,7 +36,7 @@ from vector_index_mcp.errors import (
 from vector_index_mcp.files.folder import is_broad
 from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
 from vector_index_mcp.indexing.keeper import Role
-from vector_index_mcp.indexing.ledger import FAILED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.processes import git
 
@@ -292,8 +292,8 @@ async def of_index(
 def _skipped(ledger: Ledger, below: str) -> dict[str, int]:
     """Return how many files below a folder are not in the index, by reason."""
     keys = frozenset(ledger.below(below))
-    left = ledger.with_state(SKIPPED) + ledger.with_state(FAILED)
-    return dict(Counter(record.reason for record in left if record.key in keys))
+    left = (record for record in ledger.not_indexed() if record.key in keys)
+    return dict(Counter(record.reason for record in left))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Reads named documents from their files as they are now; changed files are indexed again."""
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import anyio
@@ -21,7 +21,7 @@ from vector_index_mcp.errors import counted
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.scan import Stamp
-from vector_index_mcp.indexing.ledger import FAILED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
 
 _MOST_BYTES_TOGETHER = 2_000_000
 _MOST_SUGGESTED = 3
@@ -124,8 +124,9 @@ async def get(
     where = places or places_of(documents)
     found = await anyio.to_thread.run_sync(_found, documents, ledger, keys, asked, where)
     if found is None:
-        if skipped := await anyio.to_thread.run_sync(_skipped, ledger, asked, where):
-            return Missing(asked, (), skipped)
+        why = await anyio.to_thread.run_sync(lambda: _skipped(_reasons(ledger), asked, where))
+        if why:
+            return Missing(asked, (), why)
         similar = await anyio.to_thread.run_sync(names.similar, keys, asked, _MOST_SUGGESTED)
         return Missing(asked, tuple(similar), await out_of_reach(documents))
     line = part.from_line if found.line is None else found.line
@@ -188,8 +189,8 @@ async def multi_get(
         return Many((), (f"No files matched pattern: {pattern}", *filter(None, [reason])))
 
     def find_none() -> list[str]:
-        others, missing = keys if suggests else (), matched.missing
-        return [_not_found(others, name, _skipped(ledger, name, where)) for name in missing]
+        near, reasons, missing = keys if suggests else (), _reasons(ledger), matched.missing
+        return [_not_found(near, name, _skipped(reasons, name, where)) for name in missing]
 
     errors = await anyio.to_thread.run_sync(find_none)
     texts: list[Text | TooLarge] = []
@@ -248,11 +249,15 @@ def _found(
     return None if new is None else names.Found(new)
 
 
-def _skipped(ledger: Ledger, asked: str, places: Places) -> str:
+def _reasons(ledger: Ledger) -> dict[str, str]:
+    """Return why each file that is no document is none, by key."""
+    return {record.key: record.reason for record in ledger.not_indexed()}
+
+
+def _skipped(reasons: Mapping[str, str], asked: str, places: Places) -> str:
     """Say why the file that `asked` means is no document; empty if it means none."""
-    others = {each.key: each for each in ledger.with_state(SKIPPED) + ledger.with_state(FAILED)}
-    found = names.find(dict.fromkeys(others), asked, places)
-    return f"{found.key} is not indexed: {others[found.key].reason}" if found else ""
+    found = names.find(dict.fromkeys(reasons), asked, places)
+    return f"{found.key} is not indexed: {reasons[found.key]}" if found else ""
 
 
 def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) -> names.Found | None:

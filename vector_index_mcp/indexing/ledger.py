@@ -230,6 +230,10 @@ class Ledger:
         """The records in `state`. May be called in another thread while records change."""
         return [record for record in list(self._records.values()) if record.state == state]
 
+    def not_indexed(self) -> list[FileRecord]:
+        """The records of files that are skipped or failed. May be called as `with_state`."""
+        return [*self.with_state(SKIPPED), *self.with_state(FAILED)]
+
     def count(self, state: str) -> int:
         """How many files are in `state`."""
         return self._reasons[state].total()

@@ -134,6 +134,8 @@ def entries_of(store: Store, head: str, project: str, piece: Piece) -> list[Entr
         own = _where_it_lies(store.repository, sorted(commits), project, folder)
         # The project has the folder after the commit if it was created, before it if deleted.
         found |= {e.commit: e for e in listed if own.intersection((e.commit, e.parent))}
+    if len(paths) == 1:
+        return list(found.values())
     return [found[each.commit] for each in entries(store, head, paths) if each.commit in found]
 
 
