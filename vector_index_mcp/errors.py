@@ -51,6 +51,7 @@ _REMEDIES = {
     errno.ENOMEM: _MEMORY,
     errno.EAGAIN: "raise the limit of processes (`ulimit -u`) where it is started",
 }
+_MOST_QUOTED = 300  # characters
 _OTHERWISE = "`vector-index-mcp doctor` examines the machine"
 _NOWHERE = "the folder that this program was started in is gone; `cd` to another one"
 # From the dynamic loader, if a library does not fit into memory; the last one is Python's own, if
@@ -282,6 +283,11 @@ def split_remedy(message: str) -> tuple[str, str]:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: "1 file", "2 files"; not for sentences of a contract."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def quoted(text: str) -> str:
+    """Return a foreign text in quotes for a message; only its beginning if it is long."""
+    return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…")
 
 
 def _has_working_folder() -> bool:

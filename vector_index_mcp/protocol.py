@@ -13,6 +13,8 @@ from mcp_types import METHOD_NOT_FOUND
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from vector_index_mcp.errors import quoted
+
 Result: TypeAlias = dict[str, Any]
 Answer: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[Result]]
 
@@ -123,5 +125,6 @@ def told_of_ignored(names: Sequence[str]) -> str:
     Contracts have them ignored, but an agent would believe that a filter or a date was kept.
     """
     more = len(names) - _MOST_IGNORED
-    listed = ", ".join(names[:_MOST_IGNORED]) + (f" and {more} more" if more > 0 else "")
-    return f"Unknown arguments were ignored: {listed}" if names else ""
+    listed = ", ".join(map(quoted, names[:_MOST_IGNORED]))
+    others = f" and {more} more" if more > 0 else ""
+    return f"Unknown arguments were ignored: {listed}{others}" if names else ""

@@ -303,7 +303,7 @@ async def test_what_is_asked_and_ignored_is_told(store, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         asked = {**P, "description": "d", "tasks": [{"title": "one", "needs": [3]}], "due": "2026"}
         answer = await done(client, "create_todo", **asked)
-    assert answer["note"] == "Unknown arguments were ignored: due, tasks.0.needs"
+    assert answer["note"] == "Unknown arguments were ignored: 'due', 'tasks.0.needs'"
 
 
 async def test_a_read_only_disk_is_told(made, small_disk, tmp_path):

@@ -959,7 +959,7 @@ async def test_what_is_asked_and_ignored_is_told(live, tool, given):
     _, client, _ = live
     answer = await called(client, tool, **given)
     names = [*given][0 if tool == "status" else 1 :]
-    told = f"Unknown arguments were ignored: {', '.join(names)}"
+    told = f"Unknown arguments were ignored: {', '.join(map(repr, names))}"
     assert answer["content"][-1]["text"] == f"{told}."
     if "structuredContent" in answer:
         assert answer["structuredContent"]["note"] == told

@@ -585,7 +585,7 @@ async def test_a_project_is_indexed_and_searched_by_a_server(server, tmp_path, p
         await converged(codebase)
         answer = await codebase.search("vehicle password=hunter2-Xk9fQ2", 1)
         assert answer.hits[0].chunk.key == "garage.py"  # the fake model knows that word
-        assert answer.mode == "hybrid"
+        assert answer.is_hybrid
         status = await wire.index_status(codebase)
         assert (status.model.name, status.model.state) == ("small", "ready")
         assert status.model.server == "texts are embedded by the server at 127.0.0.1"
@@ -636,7 +636,7 @@ async def test_an_index_goes_on_when_its_server_is_back(tmp_path, project, monke
 
         await eventually(is_given_up)
         answer = await codebase.search("automobile", 1)
-        assert (answer.mode, answer.hits[0].chunk.key) == ("lexical", "garage.py")
+        assert (answer.is_hybrid, answer.hits[0].chunk.key) == (False, "garage.py")
         assert "cannot be reached" in (await codebase.index.status()).progress.embedder_reason
         with served(port):
 

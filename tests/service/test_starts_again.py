@@ -234,7 +234,7 @@ async def test_a_visitor_reads_what_a_keeper_writes(project):
             answer = await visitor.search("apple", 5, wait_for_model=True)
             assert not (await wire.index_status(visitor)).is_writer
     assert answer.hits[0].chunk.key == "one.py"
-    assert answer.mode == "hybrid"
+    assert answer.is_hybrid
 
 
 async def test_the_index_of_another_project_is_left_alone(project, tmp_path):

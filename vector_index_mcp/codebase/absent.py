@@ -12,9 +12,9 @@ from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import FileRecord, Filters
 from vector_index_mcp.engine.words import joined, last_name, words
+from vector_index_mcp.errors import quoted
 from vector_index_mcp.files import secrets
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.files.glob import shown
 from vector_index_mcp.files.read import MINIFIED, TOO_LARGE, raw_bytes
 from vector_index_mcp.indexing.ledger import SKIPPED, Ledger
 
@@ -171,7 +171,7 @@ def _state_of(record: FileRecord) -> str:
 
 def _sentence(keys: Sequence[str], name: str, state: str) -> str:
     """Say that files in this state contain `name`; if it is empty, that they exist."""
-    files = ", ".join(map(shown, sorted(keys)[:_MOST_FILES]))
+    files = ", ".join(map(quoted, sorted(keys)[:_MOST_FILES]))
     more = f" and {len(keys) - _MOST_FILES} more" if len(keys) > _MOST_FILES else ""
     verb, thing = ("contain", f" `{name}`") if name else ("exist", "")
     end, are = ("s", "is") if len(keys) == 1 else ("", "are")

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.codebase.wanted import Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import Hit
@@ -24,7 +23,8 @@ class Answer:
     hits: list[Hit]
     stale: frozenset[str]
     """Files of hits that changed since they were indexed; they are queued to be indexed again."""
-    mode: Mode
+    is_hybrid: bool
+    """Whether it was searched by meaning as well as by words."""
     masked: frozenset[str]
     """Files of hits in which credentials were masked."""
     absent: tuple[str, ...]

@@ -18,8 +18,9 @@ import anyio.to_thread
 from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters
+from vector_index_mcp.errors import quoted
 from vector_index_mcp.files import beneath
-from vector_index_mcp.files.glob import first_wild, folder_of, keys_meant, regex_of, shown
+from vector_index_mcp.files.glob import first_wild, folder_of, keys_meant, regex_of
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
 # Sets of characters that may be meant literally; frameworks use all of them in names of files.
@@ -69,16 +70,16 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
         return "No file of this project is indexed (see get_status)."
     any_kind = replace(filters, languages=(), kind="")
     if any_kind != filters and (not path.strip() or await store.contents.holds(any_kind)):
-        among = f" that match path={shown(path)}" if path.strip() else ""
+        among = f" that match path={quoted(path)}" if path.strip() else ""
         what = "of the kind" if filters.kind else "in the language"
         if filters.kind and filters.languages:
             what = "of the kind and in the language"
         return f"No indexed files{among} are {what} asked for."
     meant = await anyio.to_thread.run_sync(meant_instead, path, ledger.keys())
-    hint = f" Did you mean {shown(meant)}?" if meant else ""
+    hint = f" Did you mean {quoted(meant)}?" if meant else ""
     if path.strip().startswith("!"):
         hint = ' A path cannot exclude; name what to search, or limit it by kind, as in "code".'
-    return f"No indexed file matches path={shown(path)}.{hint}"
+    return f"No indexed file matches path={quoted(path)}.{hint}"
 
 
 def why_unsearched(path: str, root: Path, ledger: Ledger) -> str:

@@ -26,7 +26,7 @@ from vector_index_mcp.engine.search import SHORT_CHARS, worked_out
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk
 from vector_index_mcp.engine.words import last_name
-from vector_index_mcp.files.glob import shown
+from vector_index_mcp.errors import quoted
 from vector_index_mcp.indexing.ledger import Ledger
 
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
@@ -109,7 +109,7 @@ class Namer:
         found = await self._behind([Spot(file, place.line)], _MOST_FILES) if file else None
         if found is None:
             return None
-        said = f"No file is called {shown(place.path)}; the first result is {shown(file)}."
+        said = f"No file is called {quoted(place.path)}; the first result is {quoted(file)}."
         return replace(found, remark=f"{said} {found.remark}".strip())
 
     async def _behind(self, spots: Sequence[Spot], most: int) -> Named | None:
@@ -119,7 +119,7 @@ class Namer:
             return None
         first = found[0].chunk
         is_past = spots[0].line > first.end_line and spots[0].key == first.key
-        past = f"The text of {shown(first.key)} ends at line {first.end_line}." if is_past else ""
+        past = f"The text of {quoted(first.key)} ends at line {first.end_line}." if is_past else ""
         return Named(found, past)
 
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from vector_index_mcp.codebase.hits import Mode
 from vector_index_mcp.engine.types import Hit
 
 if TYPE_CHECKING:  # imports LanceDB, which the page must not wait for
@@ -49,7 +48,7 @@ class Asked:
     language: str
     at: datetime
     seconds: float
-    mode: Mode
+    is_hybrid: bool
     found: int
     best: tuple[Place, ...]
 
@@ -104,7 +103,7 @@ def asked(answer: "Answer", asker: Asker) -> Asked:
         language=wanted.language,
         at=datetime.now(UTC),
         seconds=answer.seconds,
-        mode=answer.mode,
+        is_hybrid=answer.is_hybrid,
         found=len(answer.hits),
         best=tuple(map(_place, answer.hits[:MOST_PLACES])),
     )

@@ -48,7 +48,7 @@ def search_result(
             made(hit, also=_also(hit, shown_ids, asked) if hit is first_of[hit.chunk.key] else [])
             for hit in answer.hits
         ],
-        mode=answer.mode,
+        mode="hybrid" if answer.is_hybrid else "lexical",
         absent=list(answer.absent),
         missing=list(answer.missing),
         meant=dict(answer.meant),

@@ -165,7 +165,7 @@ class Codebase:
             wanted=what,
             hits=hits,
             stale=answered.stale,
-            mode="lexical" if answered.lack else "hybrid",
+            is_hybrid=not answered.lack,
             masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
             absent=names,
             missing=missing,

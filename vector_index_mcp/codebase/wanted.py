@@ -20,8 +20,7 @@ from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Hit, StoredChunk, Vector
 from vector_index_mcp.engine.words import MAX_WORD_CHARS, has_words
-from vector_index_mcp.errors import QueryError, StoreError
-from vector_index_mcp.files.glob import shown
+from vector_index_mcp.errors import QueryError, StoreError, quoted
 from vector_index_mcp.files.language import LANGUAGES, languages_meant_by
 from vector_index_mcp.indexing.ledger import Ledger
 
@@ -86,7 +85,7 @@ class Sample:
             return None
         _check_length("similar_to", text, LONGEST_PATH_CHARS)
         if not (found := _PLACE.fullmatch(text.strip())):
-            raise QueryError(f'similar_to names no line: {shown(text)}; write "src/app.py:120"')
+            raise QueryError(f'similar_to names no line: {quoted(text)}; write "src/app.py:120"')
         return cls(found["path"], int(found["line"]))
 
     def __str__(self) -> str:
@@ -108,16 +107,16 @@ class Sample:
         rows = (await store.rows([file])).get(file, []) if file else []
         if not rows:
             meant = await anyio.to_thread.run_sync(meant_instead, self.path, ledger.keys())
-            hint = f"did you mean {shown(f'{meant}:{self.line}')}?"
+            hint = f"did you mean {quoted(f'{meant}:{self.line}')}?"
             raise QueryError(
-                f"similar_to names no indexed file: {shown(place)}; "
+                f"similar_to names no indexed file: {quoted(place)}; "
                 + (hint if meant else 'write the path as results show it, "src/app.py:120"')
             )
         holding = [row for row in rows if row[0].start_line <= self.line <= row[0].end_line]
         if not holding:
             last = max(chunk.end_line for chunk, _ in rows)
             raise QueryError(
-                f"similar_to names a line that no chunk holds: {shown(place)}; the file's text "
+                f"similar_to names a line that no chunk holds: {quoted(place)}; the file's text "
                 f"ends at line {last}"
             )
         return min(holding, key=lambda row: (-row[0].revision, row[0].end_line - row[0].start_line))
@@ -163,7 +162,7 @@ class Wanted:
         with suppress(StoreError):
             await search(store, self.query, embed, 1)
             raise QueryError(
-                f"path={shown(self.path)} is too long or has too many alternatives to be searched "
+                f"path={quoted(self.path)} is too long or has too many alternatives to be searched "
                 'for; examples: "src/**", "*.py", "tests/", "src/*.{ts,tsx}"'
             ) from error
 

@@ -8,7 +8,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticKnownError
 
-from vector_index_mcp.checks import kind_of, shown
+from vector_index_mcp.checks import kind_of
 from vector_index_mcp.documents.limits import LONGEST_CHARS
 
 
@@ -138,8 +138,7 @@ def ignored(tool: type[BaseModel], given: object) -> list[str]:
     """Return the names of given arguments that a tool does not know, such as `min_score`."""
     known = {field.alias or name for name, field in tool.model_fields.items()}
     names = given if isinstance(given, dict) else {}
-    unknown_names = [shown(str(name)) for name in names if name not in known]
-    return [name.encode("utf-8", "replace").decode() for name in unknown_names]
+    return [str(name) for name in names if name not in known]
 
 
 def unknown(tool: str) -> str:

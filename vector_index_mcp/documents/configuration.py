@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vector_index_mcp.documents.yaml_text import MOST_CHARS, Node, YamlError, parsed, shown
-from vector_index_mcp.errors import SettingsError, UnknownError, sentence
+from vector_index_mcp.documents.yaml_text import MOST_CHARS, Node, YamlError, parsed
+from vector_index_mcp.errors import SettingsError, UnknownError, quoted, sentence
 
 DEFAULT_PATTERN = "**/*.md"
 COLLECTIONS, GLOBAL_CONTEXT, CONTEXT = "collections", "global_context", "context"
@@ -87,7 +87,7 @@ def check(collection: Collection) -> None:
     problems = [_problem_of_name(collection.name), *map(_problem_of_pattern, patterns)]
     path = str(collection.path)
     if not collection.path.is_absolute() or _CONTROLS.search(path):
-        problems.append(f"{shown(path)} is not the path of a folder; give an absolute path")
+        problems.append(f"{quoted(path)} is not the path of a folder; give an absolute path")
     if problem := next(filter(None, problems), ""):
         raise SettingsError(problem)
 
@@ -189,7 +189,7 @@ def _text(entries: Mapping[str, Node], key: str) -> str | None:
     if node is None or node.is_null:
         return None
     if node.text is None:
-        raise YamlError(f"the value of {shown(key)} is not a text; write a text", node.line)
+        raise YamlError(f"the value of {quoted(key)} is not a text; write a text", node.line)
     return node.text
 
 
@@ -199,7 +199,7 @@ def _texts(entries: Mapping[str, Node], key: str) -> tuple[str, ...]:
         return ()
     nodes = [node] if node.text is not None else node.items
     if node.entries is not None or any(item.text is None for item in nodes):
-        raise YamlError(f"the value of {shown(key)} is not a list of texts; write one", node.line)
+        raise YamlError(f"the value of {quoted(key)} is not a list of texts; write one", node.line)
     return tuple(item.text for item in nodes if item.text)
 
 
@@ -231,11 +231,11 @@ def _problem_of_name(name: str) -> str:
     return (
         ""
         if is_usable
-        else (f"{shown(name)} cannot be the name of a collection; use letters, digits and hyphens")
+        else (f"{quoted(name)} cannot be the name of a collection; use letters, digits and hyphens")
     )
 
 
 def _problem_of_pattern(pattern: str) -> str:
     if 0 < len(pattern) <= _LONGEST_PATTERN_CHARS and not _CONTROLS.search(pattern):
         return ""
-    return f"{shown(pattern)} is not a pattern of files; write one like {DEFAULT_PATTERN!r}"
+    return f"{quoted(pattern)} is not a pattern of files; write one like {DEFAULT_PATTERN!r}"

@@ -13,8 +13,8 @@ from vector_index_mcp.documents.names import find
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.uris import SCHEME, key_of, without_quotes
 from vector_index_mcp.engine.spelling import composed
-from vector_index_mcp.errors import QueryError
-from vector_index_mcp.files.glob import expanded, shown
+from vector_index_mcp.errors import QueryError, quoted
+from vector_index_mcp.files.glob import expanded
 from vector_index_mcp.files.wildmatch import compiled
 
 FindOne = Callable[[str], str | None]
@@ -171,7 +171,7 @@ class _Search:
             or len(letters) > _MOST_LETTERS
         )
         if is_too_much:
-            raise QueryError(f"the pattern is too complex: {shown(glob)}; ask for less at once")
+            raise QueryError(f"the pattern is too complex: {quoted(glob)}; ask for less at once")
         alphabet = _Alphabet(letters)
         texts = [each.translate(alphabet) for each in dict.fromkeys(alternatives)]
         return [compiled(text, is_name=False) for text in texts], alphabet

@@ -10,7 +10,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from vector_index_mcp.documents.yaml_text import Node, YamlError, line_start, parsed, shown
+from vector_index_mcp.documents.yaml_text import Node, YamlError, line_start, parsed
+from vector_index_mcp.errors import quoted
 
 _WIDTH = 2  # the indentation of a block, unless the text shows another
 # Texts that need no quotes: words that begin with a letter or a slash. Those in `_MEANINGFUL` do.
@@ -84,7 +85,7 @@ def _entry(text: str, way: Sequence[str]) -> tuple[Node, tuple[Node, Node]]:
         holder = node
         found = (holder.entries or {}).get(key) if holder else None
         if holder is None or found is None:
-            raise YamlError(f"the key {shown(key)} is missing; add it first")
+            raise YamlError(f"the key {quoted(key)} is missing; add it first")
         entry, node = found, found[1]
     if holder is None:
         raise YamlError("no entry is named; name one")

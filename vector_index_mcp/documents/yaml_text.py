@@ -10,11 +10,12 @@ from typing import Any
 
 import yaml
 
+from vector_index_mcp.errors import quoted
+
 MOST_CHARS = 1_000_000
 
 _MOST_NODES = 50_000  # reading them takes 0.2 s
 _DEEPEST = 20
-_MOST_SHOWN_CHARS = 80
 # libyaml, if PyYAML was built with it, takes a twentieth of the time.
 _PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -151,7 +152,7 @@ class _Reader:
             if key.text is None:
                 raise YamlError("a list or a mapping cannot be a key; write a name", key.line)
             if key.text in node.entries:
-                raise YamlError(f"the key {shown(key.text)} occurs twice; keep one", key.line)
+                raise YamlError(f"the key {quoted(key.text)} occurs twice; keep one", key.line)
             node.entries[key.text] = key, value
             last = max(key.end, value.end)
         node.end = following.end_mark.index if node.is_flow else last
@@ -160,8 +161,3 @@ class _Reader:
 def line_start(text: str, position: int) -> int:
     """Return the offset where the line of `position` begins."""
     return text.rfind("\n", 0, position) + 1
-
-
-def shown(text: str) -> str:
-    """Return `text` quoted for a message; only its beginning if it is long."""
-    return repr(text if len(text) <= _MOST_SHOWN_CHARS else f"{text[:_MOST_SHOWN_CHARS]}…")

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from vector_index_mcp.errors import QueryError
+from vector_index_mcp.errors import QueryError, quoted
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 # Inside [...], Rust reads these as set operations, and Python as characters.
@@ -27,7 +27,6 @@ _CLASS_OF_ONE = re.compile(r"\[([\[\]{}*?])\]")  # how a shell glob writes a lit
 _LINES = re.compile(r"(:\d{1,9}([:-]\d{1,9}){0,2}|#L\d{1,9}(-L?\d{1,9})?)$")
 _MOST_ALTERNATIVES = 64
 _MOST_WILDCARDS = 100  # a search with 1,000 of them takes seconds
-_MOST_SHOWN_CHARS = 300
 # Placeholders for literal characters while a glob is translated: Unicode's noncharacters.
 _STANDS_FOR = {char: chr(0xFDD0 + number) for number, char in enumerate("[]{}*?")}
 _TO_REGEX = str.maketrans({other: re.escape(char) for char, other in _STANDS_FOR.items()})
@@ -48,7 +47,7 @@ def regex_of(glob: str, literal: str = "") -> str:
     found = [regex for form in forms for regex in _regexes_of(form, literal)]
     if not found:
         raise QueryError(
-            f"path is not a glob that matches files: {shown(glob)}; "
+            f"path is not a glob that matches files: {quoted(glob)}; "
             'examples: "src/**", "*.py", "tests/", "src/*.{ts,tsx}"'
         )
     return "|".join(f"(?:{regex})" for regex in found).translate(_TO_REGEX)
@@ -82,11 +81,6 @@ def keys_meant(path: str, root: str) -> Iterator[str]:
         key = posixpath.normpath(written).lstrip("/") or "."
         if key.split("/")[0] != "..":
             yield "" if key == "." else key
-
-
-def shown(glob: str) -> str:
-    """Return `glob` in quotes for a message; only its beginning if it is very long."""
-    return repr(glob if len(glob) <= _MOST_SHOWN_CHARS else f"{glob[:_MOST_SHOWN_CHARS]}…")
 
 
 def folder_of(glob: str) -> str:

@@ -62,7 +62,7 @@ def checked(name: str, given: object, ignored: list[str] | None = None) -> dict[
         listed = json.dumps(issues.found, indent=2, ensure_ascii=False)
         raise WrongArguments(_encodable(f"{_PREFIX} Invalid arguments for tool {name}: {listed}"))
     if ignored is not None:
-        ignored += [_encodable(shown(".".join(map(str, path)))) for path in issues.dropped]
+        ignored += [".".join(map(str, path)) for path in issues.dropped]
     return cleaned
 
 

@@ -181,7 +181,7 @@ def _asked(repeated: Repeated) -> dict[str, Any]:
         "language": asked.language,
         "at": asked.at.isoformat(),
         "seconds": asked.seconds,
-        "mode": asked.mode,
+        "mode": "hybrid" if asked.is_hybrid else "lexical",
         "found": asked.found,
         "best": [
             {"path": p.path, "start_line": p.start_line, "end_line": p.end_line, "score": p.score}

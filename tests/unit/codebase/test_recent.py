@@ -12,7 +12,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 def asked(query, after_seconds=0.0, asker=Asker.PAGE):
     at = NOON + timedelta(seconds=after_seconds)
-    return Asked(query, asker, "", "", at, 0.01, "hybrid", 0, ())
+    return Asked(query, asker, "", "", at, 0.01, True, 0, ())
 
 
 def kept(*queries):

@@ -11,6 +11,6 @@ def test_what_a_tool_does_not_know_is_named_as_it_was_given():
 
 
 def test_of_many_names_five_are_told():
-    told = "Unknown arguments were ignored: 0, 1, 2, 3, 4 and 995 more"
+    told = "Unknown arguments were ignored: '0', '1', '2', '3', '4' and 995 more"
     assert told_of_ignored([str(number) for number in range(1_000)]) == told
     assert told_of_ignored([]) == ""

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.errors import QueryError
-from vector_index_mcp.files.glob import folder_of, keys_meant, regex_of, shown
+from vector_index_mcp.errors import QueryError, quoted
+from vector_index_mcp.files.glob import folder_of, keys_meant, regex_of
 
 PATHS = [
     "main.py",
@@ -124,7 +124,7 @@ def test_a_glob_that_can_match_nothing_is_refused_with_examples(glob):
 def test_a_glob_that_would_keep_the_store_busy_is_refused_in_few_words(glob):
     with pytest.raises(QueryError) as told:
         regex_of(glob)
-    assert shown(glob) in str(told.value)
+    assert quoted(glob) in str(told.value)
     assert len(str(told.value)) < 500
 
 

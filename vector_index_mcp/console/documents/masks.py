@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from vector_index_mcp.errors import quoted
 from vector_index_mcp.files.conversion import CONVERTED
-from vector_index_mcp.files.glob import shown
 from vector_index_mcp.files.language import is_prose, language_of
 
 _MOST_NAMES = 20_000  # at most this many file names are counted, which takes 0.1 s
@@ -22,7 +22,7 @@ def hint(folder: Path, mask: str) -> str:
         mask: The collection's mask.
     """
     endings = Counter(Path(name).suffix for name in islice(_documents(folder), _MOST_NAMES))
-    lines = [f"No document: nothing in {folder} that could be read matches the mask {shown(mask)}"]
+    lines = [f"No document: nothing in {folder} that could be read matches the mask {quoted(mask)}"]
     if not endings:
         lines.append("No file there ends like a document (.md, .txt, .rst, .adoc, .html, .pdf)")
         return "\n".join(lines)
@@ -32,7 +32,7 @@ def hint(folder: Path, mask: str) -> str:
     names = [ending.removeprefix(".") for ending, _ in most]
     wanted = f"**/*.{names[0]}" if len(names) == 1 else f"**/*.{{{','.join(names)}}}"
     if wanted != mask:
-        lines.append(f"Remove the collection and add it again with --mask {shown(wanted)}")
+        lines.append(f"Remove the collection and add it again with --mask {quoted(wanted)}")
     return "\n".join(lines)
 
 
