@@ -33,6 +33,7 @@ from vector_index_mcp.doctor.finding import Case, Verdict
 from vector_index_mcp.doctor.subject import Project as DoctorProject
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.removal import Left
+from vector_index_mcp.indexing import vectors
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.mirroring import cleaning, layout, limits, mirror, publishing
@@ -593,6 +594,24 @@ async def test_no_vector_passes_for_compared_because_a_file_was_saved_before_the
         status = await settled(client)
     assert status["model"]["chunks_embedded"] >= status["indexed_chunk_count"]
     await is_as_if_made_here(clone)
+
+
+async def test_who_waits_is_told_that_the_vectors_cannot_be_compared(
+    filled, clone, store, monkeypatch
+):
+    monkeypatch.setattr(vectors, "_RETRY_SECONDS", 0.01)
+    embedder = FakeEmbedder()
+    embedder.poison = ""  # a part of every text
+    async with serving(mirroring(clone, store, embedder)) as client:
+        await eventually(lambda: is_indexed(client))
+        await eventually(lambda: has_error(client, "this text cannot be embedded"))
+        embedder.poison = None
+        await eventually(lambda: proved_status(client))
+        assert (await status_of(client))["error_message"] is None
+
+
+async def has_error(client, words):
+    return words in ((await status_of(client))["error_message"] or "")
 
 
 def is_noticed(codebase, clone):

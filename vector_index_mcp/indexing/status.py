@@ -117,7 +117,7 @@ class Progress:
 
         Raises:
             ModelNotFoundError: If the model is missing.
-            StorageError: If vectors cannot be stored.
+            StorageError: If vectors cannot be compared or stored.
         """
         if self.vectors_failure:
             raise StorageError(self.vectors_failure)

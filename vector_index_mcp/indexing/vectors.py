@@ -56,7 +56,7 @@ class Vectors:
         self.progressed = Signal()
         """Sent whenever chunks have got vectors."""
         self.failure = ""
-        """Why vectors cannot be stored, if that has failed some times in a row; otherwise empty."""
+        """Why vectors cannot be made or stored, if it failed some times in a row; else empty."""
         self._failures = 0
         self._live = live
         self._cached, self._embedder = cached, cached.embedder
@@ -154,10 +154,10 @@ class Vectors:
                 _log.warning("%s", self._live.remedies.message(error))
                 if isinstance(error, StoreError):
                     self._live.report(error, Task.VECTORS)
-                    self._note_failure(error)
+                self._note_failure(error)
                 await anyio.sleep(_RETRY_SECONDS)
 
-    def _note_failure(self, error: StoreError) -> None:
+    def _note_failure(self, error: EmbeddingError | StoreError) -> None:
         self._failures += 1
         if self._failures >= _TRIES_BEFORE_FAILURE:
             self.failure = self._live.remedies.message(error)
