@@ -1,6 +1,7 @@
 """A store that comes from somebody else: nothing is written outside of it."""
 
 import shutil
+import stat
 
 import pytest
 from machines import git, running
@@ -48,3 +49,13 @@ async def test_no_note_is_written_through_a_link(tmp_path, place):
             chapters=[],
         )
         assert [*outside.iterdir()] == []
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_other_users_cannot_read_a_store_that_was_made_here(tmp_path, is_there):
+    home = tmp_path / "store"
+    if is_there:  # its owner has decided
+        home.mkdir(mode=0o755)
+    async with running(home) as machine:
+        await machine.call("update_project_main", project_id="app", content="x")
+    assert stat.S_IMODE(home.stat().st_mode) == (0o755 if is_there else 0o700)

@@ -59,6 +59,8 @@ class Opening:
     def check_place(self) -> None:
         """Create the folder if it is missing, and check that it holds notes or nothing.
 
+        Other users cannot read a folder that is created here; one that is there keeps its rights.
+
         Raises:
             Refusal: If it holds other files, must not be used, or had notes that have vanished.
         """
@@ -68,7 +70,7 @@ class Opening:
         # A folder that is there now may be moved away before the next line, and stays away.
         if self._disk.status("") is None and not self.presence.was_opened_and_is_kept:
             with reported(str(root)):
-                root.mkdir(parents=True, exist_ok=True)
+                root.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def ensure(self, tree: Tree, by_hand: ByHand) -> bool:
         """Open the store if it is not open, and commit what the history lacks.
