@@ -23,7 +23,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.checking import Checked, check_against_disk
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.live import Live, Task
+from vector_index_mcp.indexing.live import Live, Use
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.service import LiveIndex
 
@@ -259,13 +259,13 @@ async def _search(
             if live is not None and live.index.store is not store:
                 store = live.index.store
                 continue
-            if live is not None and live.note_error(error, Task.SEARCH):
+            if live is not None and live.note_error(error, Use.SEARCH):
                 raise DamagedIndexError(str(error), error.problem) from error
             if is_last:
                 raise
         else:
             if live is not None:
-                live.note_success(Task.SEARCH)
+                live.note_success(Use.SEARCH)
             return hits
     return await find(store, question, limit)
 

@@ -21,7 +21,7 @@ from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.errors import ProjectError, StorageError, StoreError
 from vector_index_mcp.files.scan import Changes, Tree, compare
 from vector_index_mcp.indexing.ledger import Stamps
-from vector_index_mcp.indexing.live import Live, Task
+from vector_index_mcp.indexing.live import Live, Use
 from vector_index_mcp.indexing.opening import Opened
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.passage import Passage
@@ -146,7 +146,7 @@ class Indexer:
             except ProjectError as error:
                 await self._give_up(error)
             except StoreError as error:
-                if self.live.damage is not None or self.live.note_error(error, Task.TEXT):
+                if self.live.damage is not None or self.live.note_error(error, Use.TEXT):
                     await self._replace_index(error)
                 else:
                     await self._pause(error)
@@ -161,7 +161,7 @@ class Indexer:
         else:
             await self.live.maintain_if_due(in_bulk=self.is_text_first())
         if worked:
-            self.live.note_success(Task.TEXT)
+            self.live.note_success(Use.TEXT)
         if worked and self.failures:
             has_ended_run, self.failures = self.failures >= TRIES_OF_A_RUN, 0
             self._state.enter(State.SCANNING if self.runs.current else State.WATCHING)

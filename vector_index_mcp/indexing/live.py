@@ -30,14 +30,14 @@ _log = logging.getLogger(__name__)
 
 _MAINTENANCE_RETRY_SECONDS = 60
 _REPAIR_PATIENCE_SECONDS = 5.0  # how long a search waits until a damaged index is replaced
-# An unknown error of LanceDB counts as damage if one task meets it twice in a row: what one task
+# An unknown error of LanceDB counts as damage if one use meets it twice in a row: what one use
 # reads may be damaged while all that another one reads is sound. If it comes back soon after the
 # index was rebuilt, the cause is another one, and a further rebuild would not help.
 _DOUBTS_BEFORE_DAMAGE = 2
 _SECONDS_BETWEEN_DAMAGES = 600.0
 
 
-class Task(Enum):
+class Use(Enum):
     """What uses an open index."""
 
     SEARCH = auto()
@@ -78,7 +78,7 @@ class Live:
     failure: StoreError | None = None
     """The error for which the index was given up; None if its folder was lost instead."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    _doubts: Counter[Task] = field(default_factory=Counter)
+    _doubts: Counter[Use] = field(default_factory=Counter)
     _last_damage: float = float("-inf")
     _no_maintenance_before: float = 0.0
 
@@ -127,7 +127,7 @@ class Live:
         try:
             await self.make_sure()
         except DamagedIndexError as error:
-            self.report(error, Task.SEARCH)
+            self.report(error, Use.SEARCH)
             with anyio.move_on_after(_REPAIR_PATIENCE_SECONDS):
                 await self.repaired.wait()
             if self.damage is not None:
@@ -193,8 +193,8 @@ class Live:
             self.lost.set()
             raise
 
-    def note_error(self, error: StoreError, task: Task) -> bool:
-        """Count an error that `task` has met; return whether the index is damaged by all signs.
+    def note_error(self, error: StoreError, use: Use) -> bool:
+        """Count an error that `use` has met; return whether the index is damaged by all signs.
 
         Always False for an index on another machine, which is given up and opened again instead: a
         commit that failed may still arrive there, and opening it again fences that commit out.
@@ -206,10 +206,10 @@ class Live:
             return True
         if isinstance(error, (StorageError, LostIndexError)):
             return False
-        self._doubts[task] += 1
+        self._doubts[use] += 1
         now = anyio.current_time()
         is_new = now - self._last_damage > _SECONDS_BETWEEN_DAMAGES
-        if self._doubts[task] < _DOUBTS_BEFORE_DAMAGE or not is_new:
+        if self._doubts[use] < _DOUBTS_BEFORE_DAMAGE or not is_new:
             return False
         self._last_damage = now
         self._doubts.clear()
@@ -222,13 +222,13 @@ class Live:
         self.loss = self.loss or str(error)
         self.lost.set()
 
-    def note_success(self, task: Task) -> None:
-        """Note that `task` has done its work, so its unknown error before is no damage."""
-        del self._doubts[task]
+    def note_success(self, use: Use) -> None:
+        """Note that `use` has done its work, so its unknown error before is no damage."""
+        del self._doubts[use]
 
-    def report(self, error: StoreError, task: Task) -> None:
-        """Have the indexer repair the index if `error`, which another task met, shows damage."""
-        if self.note_error(error, task):
+    def report(self, error: StoreError, use: Use) -> None:
+        """Have the indexer repair the index if `error`, which another use met, shows damage."""
+        if self.note_error(error, use):
             self.damage = error
             self.on_damage()
 
@@ -256,7 +256,7 @@ class Live:
         async with self.writing():
             with self.activity.of("the index's maintenance"):
                 await self.index.store.maintain()
-        self.note_success(Task.UPKEEP)
+        self.note_success(Use.UPKEEP)
         await anyio.to_thread.run_sync(memory.give_back)
 
     async def rest(self) -> None:
@@ -286,5 +286,5 @@ class Live:
             raise
         except StoreError as error:  # such as a full disk: searches become slower, no data is lost
             _log.warning("%s", self.remedies.message(error))
-            self.report(error, Task.UPKEEP)
+            self.report(error, Use.UPKEEP)
             self._no_maintenance_before = anyio.current_time() + _MAINTENANCE_RETRY_SECONDS

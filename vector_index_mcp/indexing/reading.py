@@ -17,7 +17,7 @@ from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.ledger import Ledger
 
 
-class Place(Protocol):
+class Readable(Protocol):
     """The part of an opener that a reader needs."""
 
     uri: str
@@ -37,7 +37,7 @@ class Reader:
         self._lock = anyio.Lock()
 
     @asynccontextmanager
-    async def reading(self, place: Place) -> AsyncIterator[tuple[Index, Ledger] | None]:
+    async def reading(self, place: Readable) -> AsyncIterator[tuple[Index, Ledger] | None]:
         """The index at a place and its ledger; None if there is no index.
 
         Raises:

@@ -16,7 +16,7 @@ from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
-from vector_index_mcp.indexing.live import Live, Task
+from vector_index_mcp.indexing.live import Live, Use
 from vector_index_mcp.indexing.mirroring.origin import Origin
 from vector_index_mcp.indexing.mirroring.vectors import samples_of
 from vector_index_mcp.indexing.signal import Signal
@@ -132,7 +132,7 @@ class Vectors:
                     await self._use_model(model)
             except StoreError as error:
                 _log.warning("%s", live.remedies.message(error))
-                live.report(error, Task.VECTORS)
+                live.report(error, Use.VECTORS)
 
     async def embed_forever(self) -> None:
         """Embed chunks without a vector, until cancelled."""
@@ -153,7 +153,7 @@ class Vectors:
             except (EmbeddingError, StoreError) as error:
                 _log.warning("%s", self._live.remedies.message(error))
                 if isinstance(error, StoreError):
-                    self._live.report(error, Task.VECTORS)
+                    self._live.report(error, Use.VECTORS)
                 self._note_failure(error)
                 await anyio.sleep(_RETRY_SECONDS)
 
@@ -180,7 +180,7 @@ class Vectors:
             await self._prove(model)
         if live.ledger.is_waiting:
             await self.embed_batch(model)
-            live.note_success(Task.VECTORS)
+            live.note_success(Use.VECTORS)
             self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self.progressed.send()
         await live.maintain_if_due(is_end=not live.ledger.is_waiting)

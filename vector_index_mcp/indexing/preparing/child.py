@@ -11,7 +11,7 @@ import anyio.abc
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.indexing.preparing.child_main import LENGTH_BYTES, OUT_OF_MEMORY, POLITE
-from vector_index_mcp.indexing.preparing.file import Prepared, Question
+from vector_index_mcp.indexing.preparing.file import Prepared, Request
 from vector_index_mcp.processes import children, confined, memory
 
 _log = logging.getLogger(__name__)
@@ -74,11 +74,11 @@ class Child:
         assert process.stdout is not None
         return cls(process, BufferedByteReceiveStream(process.stdout), polite)
 
-    async def ask(self, question: Question, patience: float) -> AsyncIterator[Prepared]:
-        """Yield the result of each file of `question`, in order, as soon as it is ready.
+    async def ask(self, request: Request, patience: float) -> AsyncIterator[Prepared]:
+        """Yield the result of each file of `request`, in order, as soon as it is ready.
 
         Args:
-            question: The files.
+            request: The files.
             patience: How many seconds each file may take by the clock. The system also limits
                 processor time and memory; this stops a parser that waits forever, and helps on
                 systems with fewer limits.
@@ -90,10 +90,10 @@ class Child:
         """
         assert self.process.stdin is not None
         try:
-            await self.process.stdin.send(pickle.dumps(question))
+            await self.process.stdin.send(pickle.dumps(request))
             if not self.has_begun:
                 self.has_begun = await self._answer(_START_SECONDS)
-            for _ in question.tasks:
+            for _ in request.tasks:
                 yield await self._answer(patience)
             self.has_grown = await self._answer(patience) > _GROWN_BYTES
         except _ForeignError as error:

@@ -1,7 +1,7 @@
 """The child process that prepares files. Only `child` runs it.
 
-Questions arrive as pickles. Each answer is a pickle with its length before it. The first answer
-says that the child is ready. For each question, the child then sends one answer for each file, and
+Requests arrive as pickles. Each answer is a pickle with its length before it. The first answer
+says that the child is ready. For each request, the child then sends one answer for each file, and
 after the last one how many bytes of memory it holds.
 
 The child ends at once when its input ends, even in the middle of a file; so it also ends when its
@@ -15,7 +15,7 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
-from vector_index_mcp.indexing.preparing.file import Question, Task, prepare
+from vector_index_mcp.indexing.preparing.file import Request, Task, prepare
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
 
@@ -27,13 +27,13 @@ POLITE = "polite"
 
 
 def main(*arguments: str) -> None:
-    """Answer questions until the input ends."""
+    """Answer requests until the input ends."""
     confined.begin()
     if POLITE in arguments:
         be_polite()
     source, sink = map(os.fdopen, streams.claim(), ("rb", "wb"))
-    questions: queue.SimpleQueue[Question] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(source, questions), daemon=True).start()
+    requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(source, requests), daemon=True).start()
 
     def send(answer: Any) -> None:
         data = pickle.dumps(answer)
@@ -42,11 +42,11 @@ def main(*arguments: str) -> None:
 
     send(True)
     while True:
-        question = questions.get()
-        for task in question.tasks:
-            confined.allow(question.seconds, _size(task))
+        request = requests.get()
+        for task in request.tasks:
+            confined.allow(request.seconds, _size(task))
             try:
-                answer = prepare(question.recipe, task, question.by_lines)
+                answer = prepare(request.recipe, task, request.by_lines)
             except MemoryError:  # with so little memory left, nothing works reliably any more
                 os._exit(OUT_OF_MEMORY)
             send(answer)
@@ -63,11 +63,11 @@ def _size(task: Task) -> int:
     return size if size <= task.folder.reading.max_file_bytes else 0
 
 
-def _read(source: BinaryIO, questions: "queue.SimpleQueue[Question]") -> None:
+def _read(source: BinaryIO, requests: "queue.SimpleQueue[Request]") -> None:
     while True:
         try:
-            questions.put(pickle.load(source))
-        except (EOFError, pickle.UnpicklingError):  # also in the middle of a question
+            requests.put(pickle.load(source))
+        except (EOFError, pickle.UnpicklingError):  # also in the middle of a request
             os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
         except (AttributeError, ImportError):  # another version of the package was installed
             os._exit(1)

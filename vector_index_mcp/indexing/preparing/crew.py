@@ -28,7 +28,7 @@ from vector_index_mcp.indexing.preparing.child import CRASHED, HUNG, TOO_SLOW, C
 from vector_index_mcp.indexing.preparing.file import (
     NO_PROCESS,
     Prepared,
-    Question,
+    Request,
     Task,
     given_up,
     prepare,
@@ -295,12 +295,12 @@ class Crew:
         seconds, patience = _SECONDS, _PATIENCE_SECONDS
         if manner.promptly:
             seconds, patience = _PROMPT_SECONDS, _PROMPT_PATIENCE_SECONDS
-        question = Question(self.recipe, tuple(tasks), seconds, manner.by_lines)
+        request = Request(self.recipe, tuple(tasks), seconds, manner.by_lines)
         answers: list[Prepared] = []
         child: Child | None = None
         try:
             child = await self._take(polite=manner.polite, is_new=is_new)
-            async for answer in child.ask(question, patience):
+            async for answer in child.ask(request, patience):
                 answers.append(answer)
         except EndedError as error:
             await self._replace(child)
@@ -309,7 +309,7 @@ class Crew:
             await _end(child)
             _log.warning("a process that prepares files cannot be started: %s", error)
             return await anyio.to_thread.run_sync(self._here, tasks), ""
-        except anyio.get_cancelled_exc_class():  # else the next question would get these answers
+        except anyio.get_cancelled_exc_class():  # else the next request would get these answers
             await _end(child)
             raise
         if child.has_grown:

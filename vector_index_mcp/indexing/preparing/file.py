@@ -36,7 +36,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Request:
     """Files for a child process to prepare."""
 
     recipe: Recipe
