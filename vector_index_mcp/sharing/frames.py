@@ -13,6 +13,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from vector_index_mcp.sharing.turns import Kind
+
 LONGEST_LINE_BYTES = 16_000_000
 """The longest line of a service. The largest request takes 2 MB if all of it is escaped."""
 _MOST_ARGUMENTS, _LONGEST_ARGUMENT = 8, 4_096
@@ -37,7 +39,7 @@ class Request:
 
     number: int
     """The number that the service gave it."""
-    urgent: bool
+    kind: Kind
     values: dict[str, Any]
     size: int
     """The size of the service's frame, in bytes."""
@@ -97,7 +99,8 @@ def request(values: dict[str, Any], size: int) -> Request:
     are_texts = _are_texts(values.get("texts")) and isinstance(values.get("query", ""), str)
     if not are_texts or not isinstance(number, int) or not isinstance(urgent, bool):
         raise ValueError("no request")
-    return Request(number, urgent, values, size)
+    kind = Kind.RANKING if "query" in values else Kind.QUERY if urgent else Kind.BATCH
+    return Request(number, kind, values, size)
 
 
 def _are_texts(value: Any) -> TypeGuard[list[str]]:

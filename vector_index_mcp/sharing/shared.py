@@ -89,7 +89,7 @@ class Shared:
     def ask(self, guest: Guest, request: frames.Request) -> None:
         """Queue a request of a guest."""
         self.last_use = time.monotonic()
-        self._turns.add(guest, request, urgent=request.urgent)
+        self._turns.add(guest, request, request.kind)
         self._moved.set()
 
     def kill(self) -> None:
@@ -175,7 +175,7 @@ class Shared:
 
     def _answer(self, header: dict[str, Any], payload: bytes) -> None:
         guest, request = self._at_work.pop(header["id"])
-        self._turns.done(urgent=request.urgent)
+        self._turns.done(request.kind)
         self._moved.set()
         self.last_use = time.monotonic()
         if guest in self._guests:
