@@ -40,11 +40,14 @@ def run(tool_set: str, path: str, env_file: str | None) -> int:
         The exit status.
     """
     _, output = streams.claim()
+    pipe = os.fdopen(output, "wb")
 
     def report(words: str) -> None:
+        """Report how the start went; what comes after the first report is for the log alone."""
         # The process that started us may have ended, or has read its line and closed the pipe.
-        with contextlib.suppress(OSError), os.fdopen(output, "wb") as pipe:
-            pipe.write(f"{words}\n".encode())
+        if not pipe.closed:
+            with contextlib.suppress(OSError), pipe:
+                pipe.write(f"{words}\n".encode())
 
     gc.disable()  # imports leave no garbage, and collecting takes 0.04 s of the 0.6 s of a start
     try:
@@ -55,7 +58,9 @@ def run(tool_set: str, path: str, env_file: str | None) -> int:
     except (*SYSTEM_ERRORS, VectorIndexError, ExceptionGroup) as raised:
         error = first_of(raised)
         report(f"error {2 if is_wrong_use(error) else 1}: {visible(sentence(error))}")
-        if not isinstance(error, VectorIndexError):
+        if isinstance(error, VectorIndexError):
+            _log.error("the service ends: %s", sentence(error))
+        else:
             _log.exception("an error ends the service")
         return 1
     return 0
