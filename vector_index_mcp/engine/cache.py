@@ -112,9 +112,15 @@ class EmbeddingCache:
                 _log.warning("the embedding cache %s is not usable: %s", self._path, error)
                 self._disconnect()
                 if _is_damage(error):
-                    with contextlib.suppress(OSError):  # open in another process, on Windows
-                        self._path.unlink()
+                    self._remove()
                 return otherwise
+
+    def _remove(self) -> None:
+        # With the log and the shared memory of the old file, which another process may keep open,
+        # SQLite could not open a new one.
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):  # open in another process, on Windows
+                self._path.with_name(f"{self._path.name}{suffix}").unlink()
 
     def _disconnect(self) -> None:
         if self._connection is not None:

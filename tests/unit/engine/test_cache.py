@@ -187,6 +187,47 @@ def test_a_damaged_file_is_replaced(tmp_path, opened, damage):
     assert set(cache.get(MODEL, [key("a"), key("b")])) == {key("a"), key("b")}
 
 
+OTHER_USER = """
+import sys
+from pathlib import Path
+import numpy as np
+from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.types import ModelIdentity
+
+cache = EmbeddingCache(Path(sys.argv[1]), 100_000_000)
+model = ModelIdentity("model", "ef" * 32, 384)
+for line in sys.stdin:
+    start = 1000 * int(line)
+    cache.put(model, {f"{start + n:064x}": np.ones(384, "f4") for n in range(200)})
+    print("put", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there no open file can be removed")
+def test_a_damaged_file_is_replaced_while_another_process_goes_on_using_it(tmp_path, opened):
+    cache, file = opened(tmp_path), tmp_path / FILE
+    command = [sys.executable, "-c", OTHER_USER, tmp_path]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as other:
+
+        def others_put(number):
+            other.stdin.write(f"{number}\n")
+            other.stdin.flush()
+            assert other.stdout.readline() == "put\n"
+
+        others_put(1)
+        rows(tmp_path, "PRAGMA wal_checkpoint(full)")
+        with file.open("r+b") as damaged:
+            damaged.seek(32_768)
+            damaged.write(b"\xff" * 131_072)
+        cache.put(MODEL, vectors("ab"))  # finds the damage
+        others_put(2)
+        cache.put(MODEL, vectors("ab"))
+        others_put(3)
+        assert set(cache.get(MODEL, [key("a"), key("b")])) == {key("a"), key("b")}
+        other.stdin.close()
+
+
 STRANGE_ROWS = {
     "a text": "UPDATE vectors SET vector = 'abc'",
     "a text that is no Unicode": "UPDATE vectors SET vector = CAST(vector AS TEXT)",
