@@ -313,6 +313,19 @@ async def test_a_worker_killed_in_the_middle_of_a_batch_is_replaced(stand_in):
     assert stand_in.pid not in {None, pid}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
+async def test_a_caller_can_give_up_although_the_worker_reads_nothing(stand_in):
+    pid = stand_in.pid
+    os.kill(pid, signal.SIGSTOP)
+    with anyio.move_on_after(0.2) as given_up:
+        await stand_in.embed(["word " * 100_000])
+    assert given_up.cancelled_caught
+    os.kill(pid, signal.SIGCONT)
+    with anyio.fail_after(100):
+        assert (await stand_in.embed(["next"])).shape == (1, 32)
+    assert stand_in.pid == pid
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="about glibc's heaps")
 @needs_model
 async def test_batches_of_all_shapes_do_not_let_the_worker_grow():
@@ -327,13 +340,14 @@ async def test_batches_of_all_shapes_do_not_let_the_worker_grow():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
-async def test_a_worker_that_hangs_is_replaced(stand_in, monkeypatch):
+@pytest.mark.parametrize("text", ["text", "word " * 100_000], ids=["short", "fills the pipe"])
+async def test_a_worker_that_hangs_is_replaced(stand_in, monkeypatch, text):
     pid = stand_in.pid
     os.kill(pid, signal.SIGSTOP)
     with monkeypatch.context() as patch:
         patch.setattr(stand_in, "_patience_seconds", 0.2)
         with anyio.fail_after(100), pytest.raises(EmbeddingError, match="worker died"):
-            await stand_in.embed(["text"])
+            await stand_in.embed([text])
     with anyio.fail_after(100):
         assert (await stand_in.embed(["next"])).shape == (1, 32)
     assert stand_in.pid not in {None, pid}

@@ -9,6 +9,7 @@ import itertools
 import json
 import logging
 import math
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,18 +21,13 @@ import anyio.to_thread
 import numpy as np
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from vector_index_mcp.engine import worker_process
 from vector_index_mcp.engine.embedder import EmbedderState
 from vector_index_mcp.engine.model import absolute, model_at_hand, require_folder
 from vector_index_mcp.engine.queries import Queries
 from vector_index_mcp.engine.types import ModelIdentity, Vector, Vectors
 from vector_index_mcp.engine.wording import WHOLE, Reading, Wording
-from vector_index_mcp.engine.worker_process import (
-    LONGEST_HEADER_BYTES,
-    WORKER_ENVIRONMENT,
-    WORKER_MODULE,
-    StartWorker,
-    Worker,
-)
+from vector_index_mcp.engine.worker_process import StartWorker, Worker
 from vector_index_mcp.errors import (
     EmbeddingError,
     ModelNotFoundError,
@@ -108,7 +104,8 @@ class WorkerEmbedder:
         self._identity: ModelIdentity | None = None
         self._replies: dict[int, _Reply] = {}
         self._ids = itertools.count(1)
-        self._sending = anyio.Lock()
+        self._outbox: deque[dict[str, Any]] = deque()
+        self._has_mail = anyio.Event()
         self._changed = anyio.Event()
         self._crashes = 0
         self.state: EmbedderState = "off"
@@ -243,7 +240,8 @@ class WorkerEmbedder:
         reply, number = _Reply(), next(self._ids)
         self._replies[number] = reply
         try:
-            await self._send({"id": number, **request})
+            self._outbox.append({"id": number, **request})
+            self._has_mail.set()
             with anyio.move_on_after(patience_seconds or self._patience_seconds) as patience:
                 await reply.done.wait()
             if patience.cancelled_caught and self._process is not None:
@@ -261,30 +259,17 @@ class WorkerEmbedder:
         if self.state == "unavailable":
             raise ModelNotFoundError(self.reason)
 
-    async def _send(self, request: dict[str, Any]) -> None:
-        line = json.dumps(request).encode() + b"\n"
-        process = self._process
-        try:
-            async with self._sending:
-                if process is None or process.stdin is None:
-                    raise WorkerDiedError("the embedding worker has ended; it is started again")
-                # After half a line, the worker could not read any later line.
-                with anyio.CancelScope(shield=True):
-                    await process.stdin.send(line)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
-            raise WorkerDiedError("the embedding worker has died; it is started again") from error
-
     async def _run_worker(self) -> None:
         """Run one worker process: start it, deliver its answers, tidy up after it."""
         try:
             await anyio.to_thread.run_sync(require_folder, self._model_name, abandon_on_cancel=True)
             process = await self._start_worker(
-                WORKER_MODULE,
+                worker_process.WORKER_MODULE,
                 self._model_name,
                 self._device,
                 self._reranker_name,
                 str(self._dimension),
-                environment=WORKER_ENVIRONMENT,
+                environment=worker_process.WORKER_ENVIRONMENT,
             )
         except ModelNotFoundError as error:
             return self._give_up(error.problem or Problem.MODEL_INVALID, str(error))
@@ -295,11 +280,30 @@ class WorkerEmbedder:
         self._process = process
         unavailable: tuple[Problem, str] | None = None
         try:
-            if process.stdout is not None:
+            async with anyio.create_task_group() as tasks:
+                assert process.stdin is not None and process.stdout is not None
+                tasks.start_soon(self._feed, process.stdin)
                 unavailable = await self._deliver(BufferedByteReceiveStream(process.stdout))
+                tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(process, unavailable)
+
+    async def _feed(self, sink: anyio.abc.ByteSendStream) -> None:
+        """Send the requests for which somebody still waits, until cancelled or the worker ends.
+
+        Whoever waits does not send: it may give up in the middle of a line.
+        """
+        while True:
+            while not self._outbox:
+                self._has_mail = anyio.Event()
+                await self._has_mail.wait()
+            request = self._outbox.popleft()
+            if request["id"] in self._replies:
+                try:
+                    await sink.send(json.dumps(request).encode() + b"\n")
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                    return  # `_deliver` notices that, too
 
     async def _deliver(self, frames: BufferedByteReceiveStream) -> tuple[Problem, str] | None:
         """Hand out answers until the worker ends.
@@ -309,7 +313,7 @@ class WorkerEmbedder:
         """
         while True:
             try:
-                line = await frames.receive_until(b"\n", LONGEST_HEADER_BYTES)
+                line = await frames.receive_until(b"\n", worker_process.LONGEST_HEADER_BYTES)
                 header = json.loads(line)
                 if header.get("event") == "unavailable":
                     return Problem(header["problem"]), str(header["reason"])
@@ -322,11 +326,7 @@ class WorkerEmbedder:
             except (anyio.IncompleteRead, anyio.EndOfStream, anyio.BrokenResourceError):
                 return None
             except (anyio.DelimiterNotFound, *_NO_FRAME) as error:  # the rest is unreadable
-                _log.warning(
-                    "the embedding worker is ended: it sent no valid answer (%s: %s)",
-                    type(error).__name__,
-                    error,
-                )
+                _log.warning("the embedding worker is ended: it sent no valid answer (%r)", error)
                 return None
 
     def _answer(self, header: dict[str, Any], payload: bytes) -> None:
@@ -374,6 +374,7 @@ class WorkerEmbedder:
             reply.error = f"the embedding worker died (status {status})"
             reply.is_orphaned = True
             reply.done.set()
+        self._outbox.clear()
         if unavailable:  # set only now: a retry must not meet a worker that is still ending
             self._give_up(*unavailable)
             return
