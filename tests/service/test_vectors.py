@@ -250,6 +250,57 @@ async def test_a_text_that_kills_every_worker_is_given_up(tmp_path):
     cache.close()
 
 
+async def test_another_model_gets_the_texts_on_which_one_has_failed(tmp_path):
+    embedder, cache = FakeEmbedder("first"), EmbeddingCache(tmp_path, 1_000_000)
+    embedder.poison = "text"
+    cached = vectors.CachedEmbedder(embedder, cache, Activity())
+    first = await embedder.identity()
+    assert await cached.vectors_of(first, {"ab": "a text"}, lambda: True) == {}
+    assert await cached.vectors_of(first, {"ab": "a text"}, lambda: True) == {}
+    assert (cached.hopeless, embedder.calls) == ({"ab"}, 2)  # in a batch, and alone
+    embedder.poison, embedder._identity = None, await FakeEmbedder("second").identity()
+    second = await embedder.identity()
+    assert (await cached.vectors_of(second, {"ab": "a text"}, lambda: True)).keys() == {"ab"}
+    assert cached.hopeless == set()
+    cache.close()
+
+
+@pytest.mark.parametrize("force", [False, True])
+async def test_a_request_tries_again_what_the_model_failed_on(tmp_path, force):
+    # The tests share a cache of vectors.
+    root = write(tmp_path, {"a.py": f"poison_{force} = 1\n", "b.py": "banana = 1\n"})
+    embedder = FakeEmbedder()
+    embedder.poison = "poison"
+    codebase = codebase_of(root, embedder)
+    async with codebase.running():
+        await eventually(lambda: codebase.index.ledger.given_up_count == 1)
+        calls = embedder.calls
+        run = await codebase.index.trigger(force_reindex=force)
+        await run.finished.wait()
+        await eventually(lambda: embedder.calls > calls and not codebase.index.ledger.is_waiting)
+        assert codebase.index.ledger.given_up_count == 1
+        embedder.poison = None
+        run = await codebase.index.trigger(force_reindex=force)
+        await run.finished.wait()
+        await converged(codebase)
+        assert codebase.index.ledger.unembedded_count == 0
+
+
+async def test_what_kills_every_worker_is_tried_again_if_all_is_made_anew(tmp_path):
+    embedder = Mortal(deadly={"a text"})
+    cache = EmbeddingCache(tmp_path, 1_000_000)
+    cached = vectors.CachedEmbedder(embedder, cache, Activity())
+    model, texts = await embedder.identity(), {"ab": "a text"}
+    for _ in range(3):
+        assert await cached.vectors_of(model, texts, lambda: True) == {}
+    embedder.deadly = set()
+    cached.try_again()
+    assert await cached.vectors_of(model, texts, lambda: True) == {}
+    cached.try_again(deadly=True)
+    assert (await cached.vectors_of(model, texts, lambda: True)).keys() == {"ab"}
+    cache.close()
+
+
 async def test_vectors_are_made_although_the_text_they_waited_for_is_gone(tmp_path, monkeypatch):
     monkeypatch.setattr(indexer, "FILES_PER_BATCH", 2)
     root, outside = write(tmp_path / "project", {"one.py": "apple = 1\n"}), tmp_path / "outside"

@@ -53,7 +53,11 @@ class CachedEmbedder:
         self.embedded = 0
         """How many chunks the model embedded since the start; the cache's do not count."""
         self.hopeless: set[str] = set()
-        """Hashes of texts that fail even when embedded alone; they are not tried again."""
+        """Hashes of texts on which the model fails even alone; see `try_again`."""
+        self._deadly: set[str] = set()
+        """Those of them that end the worker."""
+        self._failed_with = ""
+        """The digest of the model that failed on them."""
         self._deaths: Counter[str] = Counter()
         """How many workers ended while they embedded a text alone, by its hash."""
         self._cache = cache
@@ -62,6 +66,17 @@ class CachedEmbedder:
     async def knows_nothing(self) -> bool:
         """Whether the user's cache has never been filled, and no team shares vectors."""
         return not self.team.is_used and await anyio.to_thread.run_sync(self._cache.is_new)
+
+    def try_again(self, *, deadly: bool = False) -> None:
+        """Have texts tried again on which the model has failed: the reason may have been another.
+
+        Args:
+            deadly: Whether to try those as well that ended the worker, again and again.
+        """
+        if deadly:
+            self._deaths.clear()
+            self._deadly.clear()
+        self.hopeless &= self._deadly
 
     async def vectors_of(
         self, model: ModelIdentity, texts: Mapping[str, str], is_newest: Callable[[], bool]
@@ -77,6 +92,9 @@ class CachedEmbedder:
         Raises:
             ModelNotFoundError: If there is no model any more.
         """
+        if model.digest != self._failed_with:
+            self._failed_with = model.digest
+            self.try_again(deadly=True)
         vectors = await anyio.to_thread.run_sync(self._cache.get, model, list(texts))
         if len(vectors) < min(_CHUNKS_PER_FILL, len(texts)):
             lacking = {
@@ -157,6 +175,7 @@ class CachedEmbedder:
                 self._deaths[key] += 1
                 if self._deaths[key] == _MOST_DEATHS:
                     self.hopeless.add(key)
+                    self._deadly.add(key)
             except EmbeddingError:
                 self.hopeless.add(key)
         return vectors

@@ -137,6 +137,13 @@ class Ledger:
         if self._waiting[key] <= 0:
             del self._waiting[key]
 
+    def note_tried_again(self) -> None:
+        """Note that chunks that were given up wait for a vector again, after all others."""
+        self.revision += 1
+        lacking = self._without_vector
+        given_up = {key: count for key, count in lacking.items() if key not in self._waiting}
+        self._waiting = given_up | {key: lacking[key] for key in self._waiting}
+
     def note_dimension_changed(self) -> None:
         """Note that no chunk has a vector any more."""
         self.revision += 1

@@ -193,7 +193,7 @@ class LiveIndex:
             StoreError: If the index cannot be opened.
         """
         kept = await self._writing(anew=force_reindex)
-        kept.vectors.look_for_model()
+        kept.vectors.look_for_model(deadly=force_reindex)
         kept.vectors.check_model()
         return kept.indexer.begin_run(Kind.REBUILD if force_reindex else Kind.REQUEST)
 
@@ -260,7 +260,7 @@ class LiveIndex:
         vectors = (await self._writing()).vectors
         if anew:
             await vectors.forget_all()
-        vectors.look_for_model()
+        vectors.look_for_model(deadly=anew)
         while self.progress.is_embedding:
             await self.embedding_progressed()
         if self.progress.waits_for_vectors:

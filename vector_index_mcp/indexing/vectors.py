@@ -82,12 +82,18 @@ class Vectors:
         is_unproved = origin is not None and not origin.is_proved
         return is_unproved and not ledger.claimed_count and len(ledger) > 0
 
-    def look_for_model(self) -> None:
-        """Look again for a model that was missing, and try again what failed."""
+    def look_for_model(self, *, deadly: bool = False) -> None:
+        """Look again for a model that was missing, and try again what failed.
+
+        Args:
+            deadly: See `CachedEmbedder.try_again`.
+        """
         self.failure = ""
         self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self._embedder.retry()
         self._model_wanted.set()
+        self._cached.try_again(deadly=deadly)
+        self._live.ledger.note_tried_again()
         self._live.text_moved.send()
 
     def check_model(self, *, again: bool = False) -> None:
