@@ -41,7 +41,7 @@ connection._LAST_ANSWERS_SECONDS = 0.5
 """
 SOON_GIVEN_UP = """
 from vector_index_mcp.background import relay
-relay._SILENT_SECONDS, relay._PATIENCE_SECONDS = 0.2, 0.5
+relay.SILENT_SECONDS, relay.PATIENCE_SECONDS = 0.2, 0.5
 """
 # A service that answers a search when it has been asked three times whether it is there.
 SLOW_TO_SEARCH = """

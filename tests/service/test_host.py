@@ -1,5 +1,6 @@
 """The service's process, with sessions that misbehave."""
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -9,13 +10,14 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import FOLDER_VARIABLE, Endpoint, endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.errors import (
     BackgroundError,
+    NoServiceError,
     QueryError,
     ServiceEndedError,
     SettingsError,
@@ -194,6 +196,42 @@ async def test_what_only_reads_is_asked_once_more(endpoint, tmp_path, breaks):
             with pytest.raises(ServiceEndedError, match="ended twice before it answered"):
                 await anyio.to_thread.run_sync(call)
     assert asked == ["search"] * 2
+
+
+async def test_a_call_that_takes_long_is_waited_for(endpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr(contact, "SILENT_SECONDS", 0.01)
+    looks = []
+    hangs = contact.hangs
+    monkeypatch.setattr(contact, "hangs", lambda *given: looks.append(hangs(*given)))
+
+    async def serve_call(request, tell):
+        await eventually(lambda: len(looks) >= 3)
+        return {"result": "x" * 500_000}
+
+    async with calling(endpoint, tmp_path, serve_call=serve_call):
+        answer = await anyio.to_thread.run_sync(called, endpoint, "index", [])
+    assert answer == "x" * 500_000
+    assert not any(looks)
+
+
+async def test_a_service_that_hangs_in_a_call_is_not_waited_for(endpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr(contact, "SILENT_SECONDS", 0.05)
+    monkeypatch.setattr(contact, "PATIENCE_SECONDS", 0.2)
+    is_given_up = threading.Event()
+
+    def call():
+        try:
+            called(endpoint, "search", [])
+        finally:
+            is_given_up.set()
+
+    async def serve_call(request, tell):
+        is_given_up.wait(PATIENCE_SECONDS)  # and the whole service with it
+        return {"result": "late"}
+
+    async with calling(endpoint, tmp_path, serve_call=serve_call):
+        with pytest.raises(NoServiceError, match="does not answer"):
+            await anyio.to_thread.run_sync(call)
 
 
 @pytest.mark.parametrize("line", [b"nonsense\n", b"[]\n", b"x" * (greeting.LONGEST_CALL_BYTES + 1)])

@@ -9,7 +9,7 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,10 +31,14 @@ OnProgress = Callable[[dict[str, Any]], None]
 
 JOINING_SECONDS = 3.0
 """For an answer of a service that the caller can do without."""
+SILENT_SECONDS, PATIENCE_SECONDS = 15.0, 30.0
+"""Until a service that says nothing, though a request waits, is asked whether it is there, and for
+it to answer. Together less than the minute that the clients of some SDKs wait."""
 _ENDED = (
     "the background service ended before it answered; its index is kept. Ask again, but a change "
     "that you asked for may or may not have been made: look first"
 )
+_CHUNK_BYTES = 65_536
 _END_SECONDS = 10.0  # for a service to end after a request; it is meant to take at most 5
 _FORCE_SECONDS = 6.0  # for a service to end after a signal; one more than it is meant to take
 _LOOK_SECONDS = 0.02  # between two checks
@@ -192,6 +196,7 @@ def call(
     Raises:
         BackgroundError: If the service has another version, cannot be started, or answers with an
             error.
+        NoServiceError: If it hangs.
         QueryError: If the call is too long.
         ServiceEndedError: If the service ends before it has answered; it may have done its work.
         SettingsError: If it answers that an argument is wrong.
@@ -234,11 +239,37 @@ def _called(
     with connection:
         _check_version(answer)
         try:
+            connection.settimeout(SILENT_SECONDS)
             connection.sendall(request)
-            with connection.makefile("rb") as lines:
-                return _result(lines, on_progress)
+            return _result(_lines(connection, endpoint), on_progress)
+        except TimeoutError as error:
+            raise NoServiceError(reason_of_silence(endpoint)) from error
         except OSError as error:
             raise ServiceEndedError(_ENDED) from error
+
+
+def _lines(connection: socket.socket, endpoint: Endpoint) -> Iterator[bytes]:
+    """The lines that a service sends until it ends.
+
+    Raises:
+        OSError: If the connection fails.
+        TimeoutError: If the service hangs.
+    """
+    begun: list[bytes] = []
+    while True:
+        try:
+            data = connection.recv(_CHUNK_BYTES)
+        except TimeoutError:
+            if hangs(endpoint, PATIENCE_SECONDS):
+                raise
+            continue
+        if not data:
+            return
+        first, *others = data.split(b"\n")
+        begun.append(first)
+        for line in others:
+            yield b"".join(begun)
+            begun = [line]
 
 
 def _result(lines: Iterable[bytes], on_progress: OnProgress) -> Any:

@@ -17,15 +17,13 @@ from vector_index_mcp.background import launching, messages
 from vector_index_mcp.background.asked import Handshake, Request, UnderWay
 from vector_index_mcp.background.catalogue import Catalogue
 from vector_index_mcp.background.connection import Connection
+from vector_index_mcp.background.contact import PATIENCE_SECONDS, SILENT_SECONDS
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, sentence
 
 _CHUNK_BYTES = 65_536
 # Of requests while there is no service; then no more are read.
 _MOST_WAITING, _MOST_WAITING_BYTES = 256, 1_000_000
-# Until a service that says nothing, though a request waits, is asked whether it is there, and for
-# it to answer. Together less than the minute that the clients of some SDKs wait.
-_SILENT_SECONDS, _PATIENCE_SECONDS = 15.0, 30.0
 _LEFT = "the client left before the background service answered"
 _AGAIN = "; ask again"
 _PERHAPS_DONE = "; what it was asked for may or may not be done: look before you ask again"
@@ -211,7 +209,7 @@ class _Session:
             while (service := self._service) and (left := self._patience_with(service)) is not None:
                 if left > 0:
                     time.sleep(left)
-                elif service.hangs(_PATIENCE_SECONDS):
+                elif service.hangs(PATIENCE_SECONDS):
                     for request in self._under_way.give_up(service):
                         reason = service.reason_of_silence()
                         self._refuse(request, reason + self._what_to_do(request))
@@ -221,7 +219,7 @@ class _Session:
         oldest = self._under_way.oldest
         if oldest is None:
             return None
-        return max(oldest, service.last_heard) + _SILENT_SECONDS - time.monotonic()
+        return max(oldest, service.last_heard) + SILENT_SECONDS - time.monotonic()
 
     # -- to the next service --------------------------------------------------------------------
 

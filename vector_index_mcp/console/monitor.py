@@ -6,7 +6,7 @@ The command starts no service. While none runs, it waits for one.
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -20,12 +20,12 @@ from vector_index_mcp.codebase.wire import IndexStatus
 from vector_index_mcp.console import view
 from vector_index_mcp.console.output import visible_status
 from vector_index_mcp.console.terminal import prepared, write
-from vector_index_mcp.errors import ServiceEndedError
+from vector_index_mcp.errors import NoServiceError, ServiceEndedError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.names import CODEBASE
 
 Show = Callable[[IndexStatus | str], None]
-"""Shows a status; or why no service can be started while none is running, and empty if one can."""
+"""Shows a status, or a sentence that says why there is none."""
 
 _IDLE_SECONDS = 1.0  # between two requests; each costs the service some 5 ms
 _BUSY_SECONDS = 0.5
@@ -42,11 +42,18 @@ async def run(project: Path) -> int:
 
 
 def _status(endpoint: Endpoint) -> IndexStatus | str:
-    """Return the status that the service reports; if none runs, or it just ended, see `Show`."""
-    with suppress(ServiceEndedError):
+    """Return the status that the service reports, or why it reports none."""
+    try:
         if (answer := contact.call(endpoint, "status", {}, lambda _: None)) is not None:
             return visible_status(IndexStatus.model_validate(answer))
-    return visible(endpoint.lack_of_space)
+    except ServiceEndedError:
+        pass
+    except NoServiceError as error:
+        return visible(str(error))
+    if silence := contact.silence(endpoint, contact.JOINING_SECONDS):
+        return visible(silence)
+    lack = visible(endpoint.lack_of_space)
+    return f"{view.NO_SERVICE}: {lack}" if lack else view.NO_SERVICE
 
 
 def _is_busy(status: IndexStatus | str) -> bool:
@@ -83,7 +90,7 @@ def _lines() -> Show:
     def show(status: IndexStatus | str) -> None:
         nonlocal before, shown
         if isinstance(status, str):
-            before, summary = None, f"{view.NO_SERVICE}{f': {status}' if status else ''}"
+            before, summary = None, status
         else:
             for line in view.change_lines(before, status):
                 write(line)

@@ -51,7 +51,8 @@ class Rate:
 class Picture:
     """Draws one status as a table, as wide as its console.
 
-    Without a service, the status is why none can be started, and empty if one can.
+    Without a service that answers, the status is a sentence that says so; the usual one is
+    `NO_SERVICE`.
     """
 
     def __init__(self, project: str, status: IndexStatus | str, vectors_per_second: float) -> None:
@@ -75,8 +76,10 @@ class Picture:
     def _rows(self, room: int) -> Iterator[tuple[str, RenderableType]]:
         status = self._status
         if isinstance(status, str):
-            yield "state", NO_SERVICE
-            yield ("error", Text(status, style="red")) if status else ("", _TO_START_ONE)
+            is_usual = status == NO_SERVICE
+            yield "state", Text(status, style="" if is_usual else "red")
+            if is_usual:
+                yield "", _TO_START_ONE
             return
         yield "state", Text(text.state_of(status), style=_STATES[status.status])
         if status.error_message:

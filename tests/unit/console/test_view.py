@@ -9,6 +9,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from statuses import status
 
+from vector_index_mcp.background import contact
+from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.wire import (
     FileChange,
     ModelStatus,
@@ -16,6 +18,8 @@ from vector_index_mcp.codebase.wire import (
     RunReport,
     WatcherStatus,
 )
+from vector_index_mcp.console import monitor
+from vector_index_mcp.console.documents import watching as watching_documents
 from vector_index_mcp.console.view import NO_SERVICE, Picture, Rate, change_lines, summary
 
 LONG = "a/very/long/path/that/does/not/fit/into/forty/columns/日本語日本語/module.py"
@@ -153,15 +157,23 @@ def test_who_shares_the_worker_is_told():
 
 
 def test_no_service_is_told_with_the_way_to_one():
-    text = " ".join(shown("").split())
+    text = " ".join(shown(NO_SERVICE).split())
     assert f"state {NO_SERVICE}" in text
     assert "`vector-index-mcp PATH`" in text
 
 
 def test_so_is_why_none_can_be_started():
-    text = " ".join(shown("the disk is full").split())
-    assert f"state {NO_SERVICE} error the disk is full" in text
+    text = " ".join(shown(f"{NO_SERVICE}: the disk is full").split())
+    assert f"state {NO_SERVICE}: the disk is full" in text
     assert "`vector-index-mcp PATH`" not in text
+
+
+@pytest.mark.parametrize("watching", [monitor._status, watching_documents._absence])
+def test_a_service_that_does_not_answer_is_not_said_to_be_absent(tmp_path, monkeypatch, watching):
+    monkeypatch.setattr(contact, "call", lambda *_: None)
+    monkeypatch.setattr(contact, "hangs", lambda *_: True)
+    endpoint = endpoint_of("codebase", tmp_path)
+    assert "does not answer; look at" in watching(endpoint)
 
 
 def test_only_colours_that_read_on_light_and_dark_are_used():

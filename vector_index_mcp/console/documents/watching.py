@@ -18,7 +18,7 @@ from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.console.colours import Colours
 from vector_index_mcp.console.documents import reports
 from vector_index_mcp.console.terminal import prepared, write
-from vector_index_mcp.errors import ServiceEndedError
+from vector_index_mcp.errors import NoServiceError, ServiceEndedError
 from vector_index_mcp.foreign import visible
 
 _Show = Callable[[str], None]
@@ -42,6 +42,8 @@ def run(endpoint: Endpoint, colours: Colours) -> int:
 
 
 def _absence(endpoint: Endpoint) -> str:
+    if silence := contact.silence(endpoint, contact.JOINING_SECONDS):
+        return f"{visible(silence)}\n"
     return f"{_NO_SERVICE}; {visible(endpoint.lack_of_space) or _TO_START_ONE}\n"
 
 
@@ -52,7 +54,7 @@ def _report(state: Mapping[str, Any], colours: Colours) -> str:
 def _state(endpoint: Endpoint) -> Mapping[str, Any] | None:
     try:
         found: Mapping[str, Any] | None = contact.call(endpoint, "status", {}, lambda _: None)
-    except ServiceEndedError:
+    except (NoServiceError, ServiceEndedError):
         return None
     return found
 
