@@ -128,7 +128,6 @@ HOMES = {
     },
     "obstore": {"objects/bucket.py"},
     "psutil": {
-        "doctor/",
         "files/mounts.py",
         "processes/confined.py",
         "processes/memory.py",

@@ -21,6 +21,7 @@ from vector_index_mcp.files.removal import remove_file_at
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.locks import LOCKS, held
 from vector_index_mcp.indexing.marks import MARK
+from vector_index_mcp.indexing.owners import Owners
 from vector_index_mcp.indexing.ownership import LOCK, Records, Standing
 from vector_index_mcp.indexing.removal import remove_index
 from vector_index_mcp.serving.folders import cache_folder, state_folder
@@ -450,6 +451,14 @@ def test_two_that_clear_at_the_same_time_are_both_done(project, settings):
         thread.join()
     assert left == []
     assert not (project / ".lancedb").exists()
+    assert not state_folder().exists()
+
+
+def test_the_names_of_indexes_elsewhere_go_as_well(project, settings):
+    owners = Owners(state_folder())
+    assert owners.name_of("/a/project")
+    assert owners.place
+    assert cleared(belongings.of_user(settings)) == []
     assert not state_folder().exists()
 
 

@@ -12,6 +12,7 @@ from fakes import FakeEmbedder
 from serving import codebase_of, converged
 from writing import write
 
+from vector_index_mcp.background.births import birth_of
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.doctor.finding import Case, Verdict, ok
 from vector_index_mcp.doctor.index import first_answer, index, service
@@ -148,17 +149,22 @@ def sleeping(*arguments):
 
 
 def test_a_service_that_does_not_answer_is_told_by_its_process(indexed):
-    with sleeping("-m", "vector_index_mcp", "host") as pid:
-        endpoint_of("codebase", indexed.subject.project).write_record({"pid": pid})
+    with sleeping() as pid:
+        record = {"pid": pid, "birth": birth_of(pid)}
+        endpoint_of("codebase", indexed.subject.project).write_record(record)
         finding = service(indexed)
     assert finding.verdict is Verdict.FAILED
-    assert finding.words == f"process {pid} is the service, but does not answer"
-    assert f"kill process {pid}" in finding.remedy
+    assert finding.words == f"process {pid} does not answer"
+    assert indexed.subject.stop in finding.remedy
 
 
-def test_nobody_is_told_to_kill_a_process_that_has_the_number_of_a_former_service(indexed):
-    with sleeping("of somebody else") as pid:
-        endpoint_of("codebase", indexed.subject.project).write_record({"pid": pid})
+@pytest.mark.parametrize("arguments", [["of somebody else"], ["-m", "vector_index_mcp", "host"]])
+def test_nobody_is_told_to_end_a_process_that_has_the_number_of_a_former_service(
+    indexed, arguments
+):
+    with sleeping(*arguments) as pid:
+        record = {"pid": pid, "birth": "of a former process"}
+        endpoint_of("codebase", indexed.subject.project).write_record(record)
         finding = service(indexed)
     assert finding == ok("none runs; the first client starts one")
 

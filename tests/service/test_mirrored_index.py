@@ -409,6 +409,9 @@ async def test_the_doctor_names_what_is_published(filled, clone, store, monkeypa
     other = await found(**AS_PUBLISHED)
     assert (other.verdict, "of another model (" in other.words) == (Verdict.WARNING, True)
     monkeypatch.setattr(doctor_team, "_model_of", lambda _: None)
+    with monkeypatch.context() as later:
+        later.setattr(layout.schema, "FORMAT", layout.schema.FORMAT + 1)
+        assert "by another version" in (await found(**AS_PUBLISHED)).words
     finding = await found(**AS_PUBLISHED)
     assert finding.verdict is Verdict.OK
     assert finding.words.startswith(f"{store}: that of branch main")

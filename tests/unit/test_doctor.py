@@ -28,7 +28,8 @@ from vector_index_mcp.doctor.finding import (
     ok,
     warning,
 )
-from vector_index_mcp.doctor.subject import Project
+from vector_index_mcp.doctor.subject import Documents, Project
+from vector_index_mcp.documents.home import home_of
 from vector_index_mcp.engine.model import find_model
 from vector_index_mcp.engine.wording import WORDS_AND_GIST
 from vector_index_mcp.errors import StoreError
@@ -550,3 +551,13 @@ def test_git_is_not_needed(case, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert shutil.which("git") is None
     assert places.git_rules(case).verdict is OK
+
+
+def test_what_a_team_shares_is_not_missed_for_documents(case, tmp_path):
+    shared = {"shared_index": str(tmp_path / "shared"), "shared_cache": str(tmp_path / "cache")}
+    given = Settings(**shared)
+    documents = replace(
+        case, subject=Documents(home_of("index", {}, tmp_path), given), settings=given
+    )
+    for check in (team.vectors, team.index):
+        assert check(documents) == ok("not used; teams share indexes of projects, not of documents")

@@ -30,6 +30,7 @@ from vector_index_mcp.files.removal import (
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.indexing.locks import LOCKS, held
 from vector_index_mcp.indexing.opening import PLACES, Opener, may_exist
+from vector_index_mcp.indexing.owners import INSTALLATION, OWNERS
 from vector_index_mcp.indexing.ownership import RECORDS, Records, Standing
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index, size_of_index
@@ -53,6 +54,8 @@ _ASK_SECONDS = 3.0
 _HASH = r"[0-9a-f]{16}"
 _OF_A_SERVICE = re.compile(rf"({_HASH})\.(?:sock|lock|json|log|log\.1|[0-9]+)")
 _HASHED, _LOCK = re.compile(_HASH), re.compile(rf"{_HASH}\.lock")
+_OWNER = re.compile(rf"{_HASH}\.json(?:\.[0-9a-f]{{8}})?")
+_THIS_INSTALLATION = re.compile(rf"{INSTALLATION}(?:\.[0-9a-f]{{8}})?")
 _RECORD = re.compile(r"[0-9a-f]{32}\.json(?:\.[0-9a-f]{8})?")
 _BEING_MADE, _MAKERS_LOCK = (
     re.compile(rf"{_HASH}(?:\.[0-9]+\.part)?"),
@@ -244,8 +247,12 @@ def _add_state(found: Belongings, state: Path, records: Records) -> None:
     if paths := [*_named(state / LOCKS, _LOCK, found)]:
         remove = partial(_remove_locks, paths)
         found.things.append(_all(state / LOCKS, "locks of indexes", paths, remove))
-    found.folders += [state / name for name in (PLACES, NOTES_STATE, RECORDS, LOCKS)]
-    _leave_others(found, state, set(found.folders))
+    names = [path for path in _entries(state) if _THIS_INSTALLATION.fullmatch(path.name)]
+    if paths := [*_named(state / OWNERS, _OWNER, found), *names]:
+        description = "names of this installation, and of projects with an index elsewhere"
+        found.things.append(_all(state / OWNERS, description, paths, partial(_remove_files, paths)))
+    found.folders += [state / name for name in (PLACES, NOTES_STATE, RECORDS, LOCKS, OWNERS)]
+    _leave_others(found, state, {*found.folders, *names})
     found.folders.append(state)
 
 
@@ -359,6 +366,10 @@ def _remove_records(paths: Sequence[Path], records: Records) -> list[Left]:
             needed.add(known.number)
     gone = (path for path in paths if path.name.partition(".")[0] not in needed)
     return [each for path in gone for each in remove_file_at(path)]
+
+
+def _remove_files(paths: Sequence[Path]) -> list[Left]:
+    return [each for path in paths for each in remove_file_at(path)]
 
 
 def _remove_locks(paths: Sequence[Path]) -> list[Left]:

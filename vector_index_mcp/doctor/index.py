@@ -11,11 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
-import psutil
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import contact, greeting
-from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.doctor.finding import (
     Case,
@@ -76,7 +74,7 @@ def service(case: Case) -> Finding:
         words = f"process {pid} does not answer"
         return failed(words, f"look at {endpoint.log}; then {subject.stop}")
     if answer is None:
-        return _silent(case, endpoint)
+        return _absent(case)
     words = f"version {answer['version']}, process {answer['pid']}, {answer['state']}"
     if answer["version"] != __version__:
         return warning(
@@ -109,13 +107,7 @@ def _other_settings(case: Case, stamps: Any) -> list[str]:
     return [f"{PREFIX}{field.upper()}" for field in counting if own[field] != stamps.get(field)]
 
 
-def _silent(case: Case, endpoint: Endpoint) -> Finding:
-    pid = endpoint.read_record().get("pid")
-    if isinstance(pid, int) and _is_ours(pid):
-        return failed(
-            f"process {pid} is the service, but does not answer",
-            f"look at {endpoint.log}, then kill process {pid}",
-        )
+def _absent(case: Case) -> Finding:
     try:
         is_taken = awaited(_opener(case).has_writer)
     except StoreError as error:
@@ -136,14 +128,6 @@ def _opener(case: Case) -> "Opener | RemoteOpener":
         opener = ServerOpener if is_server else RemoteOpener
         return opener(subject.place, "", case.state_folder, remote_of(case.settings))
     return Opener(subject.place, "", case.state_folder, subject.remedies)
-
-
-def _is_ours(pid: int) -> bool:
-    """Whether the process is a service: another program may have got this pid since."""
-    try:
-        return "vector_index_mcp" in psutil.Process(pid).cmdline()
-    except psutil.Error:
-        return False
 
 
 def index(case: Case) -> Finding:

@@ -23,12 +23,15 @@ from vector_index_mcp.settings import PREFIX, Settings
 
 _SECONDS = 10.0  # for a listing, which usually takes well below one second
 _AS_THE_TEAM = "use the version and the settings of those who publish it"
+_NOT_FOR_DOCUMENTS = "not used; teams share indexes of projects, not of documents"
 _SETTING, _SETTING_OF_INDEX = f"{PREFIX}SHARED_CACHE", f"{PREFIX}SHARED_INDEX"
 
 
 def vectors(case: Case) -> Finding:
     """Check whether the store answers, has vectors of this model, and had no wrong ones so far."""
     uri = case.settings.shared_cache
+    if not isinstance(case.subject, Project):
+        return ok(_NOT_FOR_DOCUMENTS)
     if not uri:
         return ok(f"not used; {_SETTING} is not set")
     try:
@@ -58,7 +61,9 @@ def vectors(case: Case) -> Finding:
 def index(case: Case) -> Finding:
     """Check whether an index is published for a branch of the project."""
     uri = case.settings.shared_index
-    if not uri or not isinstance(case.subject, Project):
+    if not isinstance(case.subject, Project):
+        return ok(_NOT_FOR_DOCUMENTS)
+    if not uri:
         return ok(f"not used; {_SETTING_OF_INDEX} is not set")
     try:
         described, lack = anyio.run(_published, uri, case.subject, case.settings)
@@ -101,17 +106,8 @@ async def _published(uri: str, subject: Project, settings: Settings) -> tuple[st
         raise StorageError(f"{uri} does not answer within {_SECONDS:g} s") from None
     if snapshot is None:
         return "", ""
-    made = snapshot.made
     chunker = chunker_of(Recipe(settings.chunk_max_chars), Folders(subject.folders()))
-    if made.chunker != chunker:
-        return snapshot.description, "was made by another version or with other settings"
-    model = _model_of(settings)
-    if model is not None and (model.digest, model.dimension) != (
-        made.model.digest,
-        made.model.dimension,
-    ):
-        return snapshot.description, f"has vectors of another model ({made.model.name})"
-    return snapshot.description, ""
+    return snapshot.description, snapshot.made.why_not(chunker, _model_of(settings))
 
 
 async def _count(uri: str) -> Counter[str]:

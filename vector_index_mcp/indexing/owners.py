@@ -20,7 +20,7 @@ from vector_index_mcp.indexing.locks import name_of, unusable_state
 from vector_index_mcp.indexing.marks import text_in
 
 OWNERS = "owners"
-_INSTALLATION = "installation"
+INSTALLATION = "installation"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LONGEST = 100_000  # a path has 4,096 bytes, of which JSON makes 6 characters each
 
@@ -30,7 +30,7 @@ class Owners:
 
     def __init__(self, state_folder: Path) -> None:
         self._folder = state_folder / OWNERS
-        self._installation = state_folder / _INSTALLATION
+        self._installation = state_folder / INSTALLATION
 
     def name_of(self, project: str) -> str:
         """The name of a project; a new one is made and stored if it has none.

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
+from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.foreign import is_part
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import StorageError, StoreError
@@ -58,6 +59,18 @@ class Made:
     """The format of the index's tables."""
     chunker: str
     model: ModelIdentity
+
+    def why_not(self, chunker: str, model: ModelIdentity | None) -> str:
+        """Why an index made so cannot be used with a chunker and a model; empty if it can.
+
+        The reason continues a sentence about the index. A model that is None may be any.
+        """
+        if self.format != schema.FORMAT or self.chunker != chunker:
+            return "was made by another version or with other settings"
+        own = self.model
+        if model is not None and (model.digest, model.dimension) != (own.digest, own.dimension):
+            return f"has vectors of another model ({own.name})"
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.embedder import Embedder
-from vector_index_mcp.engine.store import Index, schema
+from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.entries import is_table
 from vector_index_mcp.engine.store.index import discard
 from vector_index_mcp.engine.store.reach import is_local
@@ -139,20 +139,9 @@ class Mirror:
 
     async def _why_not(self, snapshot: Snapshot) -> str:
         """Why a snapshot cannot be used here; empty if it can."""
-        made = snapshot.made
-        if made.format != schema.FORMAT or made.chunker != self._chunker:
-            return (
-                f"that of {snapshot.description} was made by another version or with other settings"
-            )
         model = await self._embedder.identity_at_hand()
-        if model is not None and (model.digest, model.dimension) != (
-            made.model.digest,
-            made.model.dimension,
-        ):
-            return (
-                f"that of {snapshot.description} has vectors of another model ({made.model.name})"
-            )
-        return ""
+        lack = snapshot.made.why_not(self._chunker, model)
+        return f"that of {snapshot.description} {lack}" if lack else ""
 
     async def _fetch(
         self, objects: Objects, snapshot: Snapshot, folder: Path, check: Callable[[], None]
