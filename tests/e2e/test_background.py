@@ -284,6 +284,21 @@ async def test_logs_and_stop_are_about_the_project_that_you_stand_in(place):
     assert (ran.returncode, ran.stdout) == (0, f"ended the service of {place.project}\n")
 
 
+@pytest.mark.parametrize("has_service", [True, False])
+async def test_logs_and_stop_of_a_folder_mean_the_project_whose_index_it_uses(place, has_service):
+    below = place.project / "server"
+    if has_service:
+        assert (await place.run(place.project)).returncode == 0
+        await eventually((place.project / ".lancedb").is_dir)
+        ran = await place.run("logs", below)
+        assert f"the service of {place.project} listens" in ran.stdout
+        ran = await place.run("stop", below)
+        assert (ran.returncode, ran.stdout) == (0, f"ended the service of {place.project}\n")
+    else:
+        ran = await place.run("stop", below)
+        assert ran.stdout == f"no background service is running for {below}\n"
+
+
 async def test_logs_of_a_project_that_never_had_a_service_says_so(place):
     ran = await place.run("logs", place.project)
     assert (ran.returncode, ran.stdout) == (1, "")

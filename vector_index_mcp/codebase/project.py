@@ -25,6 +25,8 @@ _MARKS = (
     "CMakeLists.txt",
 )
 """Names that mark the top folder of a project: of a repository, or of the build's configuration."""
+USUAL_INDEX = ".lancedb"
+"""The folder in a project where its index lies unless a setting says otherwise."""
 
 
 def indexed_above(folder: Path, configured: str) -> Path | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
+from vector_index_mcp.codebase.project import USUAL_INDEX
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.console.services import all_in_order
 from vector_index_mcp.engine.store.reach import is_local
@@ -49,7 +50,6 @@ from vector_index_mcp.settings import Settings
 Remove = Callable[[], list[Left]]
 """Removes something; returns what could not be removed."""
 
-_USUAL = ".lancedb"  # where a project's index lies unless a setting says otherwise
 _ASK_SECONDS = 3.0
 _HASH = r"[0-9a-f]{16}"
 _OF_A_SERVICE = re.compile(rf"({_HASH})\.(?:sock|lock|json|log|log\.1|[0-9]+)")
@@ -109,7 +109,7 @@ def of_project(project: Path, settings: Settings) -> Belongings:
         known = records.of(folder)
         owner = known.owner if known is not None else str(project)
         is_inside = folder.is_relative_to(project)
-        if folder == project / _USUAL:
+        if folder == project / USUAL_INDEX:
             owner = str(project)  # it lies in the project's own place, whatever its record says
         if not owner and not is_inside:
             found.left.append(Left(str(folder), "no record says which project's index it is"))
@@ -125,7 +125,7 @@ def of_project(project: Path, settings: Settings) -> Belongings:
 def _folders_of(project: Path, uri: str, records: Records, found: Belongings) -> Sequence[Path]:
     """Return the folders that may hold an index of a project."""
     opener = Opener(Place.in_project(project, uri), "", state_folder(), REMEDIES)
-    folders = [opener.substitute, project / _USUAL]
+    folders = [opener.substitute, project / USUAL_INDEX]
     configured = opener.uri
     if not is_local(configured):
         why = "the index does not lie on this machine; remove its tables there"

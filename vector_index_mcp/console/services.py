@@ -3,13 +3,14 @@
 import os
 import sys
 import time
+from collections.abc import Iterator
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
-from vector_index_mcp.codebase.project import resolve_project
+from vector_index_mcp.codebase.project import USUAL_INDEX, indexed_above, resolve_project
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.errors import BackgroundError, ProjectError, SettingsError
 from vector_index_mcp.foreign import visible
@@ -123,12 +124,28 @@ def logs_at(endpoint: Endpoint, *, follow: bool) -> int:
     log = endpoint.log
     if not log.is_file():
         raise BackgroundError(f"there is no log yet: no service has run here ({log})")
-    with log.open(encoding="utf-8", errors="replace") as lines:
-        while True:
-            write(visible(lines.read(), keep="\n\t"), end="")
-            if not follow:
-                return 0
-            time.sleep(_FOLLOW_SECONDS)
+    for text in _texts(log):
+        write(visible(text, keep="\n\t"), end="")
+        if not follow:
+            break
+        time.sleep(_FOLLOW_SECONDS)
+    return 0
+
+
+def _texts(log: Path) -> Iterator[str]:
+    """Yield what a log holds, and then for ever what is added, also after it is rotated."""
+    while True:
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            while not _is_replaced(log, lines):
+                yield lines.read()
+            yield lines.read()  # what was added to the former file at last
+
+
+def _is_replaced(log: Path, lines: TextIO) -> bool:
+    try:
+        return not os.path.samestat(log.stat(), os.fstat(lines.fileno()))
+    except OSError:  # there is none now
+        return False
 
 
 def _endpoints_at(path: str) -> list[Endpoint]:
@@ -144,7 +161,14 @@ def _endpoints_at(path: str) -> list[Endpoint]:
     found = [endpoint for endpoint in all_endpoints() if endpoint.place in (path, place)]
     if not found and path == Path(path).name and not os.path.lexists(path):
         raise ProjectError(f"{path} is neither a folder here nor a service that `ps` lists")
-    return found or [endpoint_of(CODEBASE, resolve_project(path, allow_broad=True))]
+    return found or [endpoint_of(CODEBASE, _project_with(resolve_project(path, allow_broad=True)))]
+
+
+def _project_with(folder: Path) -> Path:
+    """The project whose index a search in a folder uses, as far as its service can be seen."""
+    served = {endpoint.place for endpoint in all_endpoints() if endpoint.tool_set == CODEBASE}
+    above = indexed_above(folder, USUAL_INDEX)
+    return above if above is not None and str(above) in served else folder
 
 
 def _duration(seconds: float) -> str:

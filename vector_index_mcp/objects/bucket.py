@@ -107,7 +107,7 @@ class BucketObjects:
     async def part(self, name: str, start: int, length: int) -> bytes | None:
         """See `Objects`."""
         try:
-            async with self._asking(_SECONDS):
+            async with self._asking(_time_for(length)):
                 found = self._library.get_range_async(self._store, name, start=start, length=length)
                 return bytes(await found)
         except FileNotFoundError:
@@ -288,5 +288,5 @@ def _may_be_read_on_the_way() -> bool:
 
 
 def _time_for(size: int) -> float:
-    """Return how many seconds writing so many bytes may take, at 100 kB a second."""
+    """Return how many seconds so many bytes may take, at 100 kB a second."""
     return _SECONDS + size / 100_000

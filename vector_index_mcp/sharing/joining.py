@@ -29,8 +29,10 @@ STARTS_HOST: ContextVar[bool] = ContextVar("STARTS_HOST", default=False)
 """Whether to start a host if there is none. Services do, but not commands, which soon end."""
 
 _TRIES = 3  # since a host may end just when we connect
+_START_SECONDS = 60.0  # for the host to start a process, which usually takes well below a second
 _GOODBYE_SECONDS = 1.0
 _LAST_FRAME_BYTES = 200
+_BEGINNING = frames.line({"event": ENDED}).rstrip(b"}\n")
 _KILLED = -9
 
 
@@ -107,6 +109,7 @@ async def _joined(connection: socket.socket, wanted: dict[str, Any]) -> "SharedW
     """A share in the wanted worker; None if the host has just ended.
 
     Raises:
+        BackgroundError: If the host does not answer.
         OSError: If the host cannot start the worker.
     """
     if connection.family == getattr(socket, "AF_UNIX", None):
@@ -117,10 +120,13 @@ async def _joined(connection: socket.socket, wanted: dict[str, Any]) -> "SharedW
     worker = None
     try:
         await stream.send(frames.line(wanted))
-        answer = frames.parse(await received.receive_until(b"\n", LONGEST_HEADER_BYTES))
+        with anyio.fail_after(_START_SECONDS):
+            answer = frames.parse(await received.receive_until(b"\n", LONGEST_HEADER_BYTES))
         if "failed" in answer:
             raise OSError(answer.get("errno"), answer["failed"])
         worker = SharedWorker(stream, received, int(answer["pid"]))
+    except TimeoutError as error:
+        raise BackgroundError(f"its host does not answer within {_START_SECONDS:.0f} s") from error
     except (anyio.IncompleteRead, anyio.DelimiterNotFound, ValueError, *GONE):
         pass
     finally:
@@ -200,10 +206,9 @@ class _Output(anyio.abc.ByteReceiveStream):
 
 def _status_in(last: bytes) -> int:
     """The exit status of the worker in the host's last frame; that of a kill if there is none."""
-    with suppress(ValueError, IndexError, KeyError):
-        frame = frames.parse(last.splitlines()[-1])
-        if frame.get("event") == ENDED:
-            return int(frame["status"])
+    start = last.rfind(_BEGINNING)  # before it, there may be the numbers of an answer
+    with suppress(ValueError, KeyError):
+        return int(frames.parse(last[start:])["status"]) if start >= 0 else _KILLED
     return _KILLED
 
 
