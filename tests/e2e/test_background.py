@@ -288,8 +288,8 @@ async def test_logs_and_stop_are_about_the_project_that_you_stand_in(place):
 async def test_logs_and_stop_of_a_folder_mean_the_project_whose_index_it_uses(place, has_service):
     below = place.project / "server"
     if has_service:
-        assert (await place.run(place.project)).returncode == 0
-        await eventually((place.project / ".lancedb").is_dir)
+        assert (await place.run("search", place.project, "weather")).returncode == 0
+        assert (place.project / ".lancedb").is_dir()
         ran = await place.run("logs", below)
         assert f"the service of {place.project} listens" in ran.stdout
         ran = await place.run("stop", below)
