@@ -368,6 +368,25 @@ async def test_an_answer_of_another_version_of_the_package_is_no_fault_of_its_fi
     assert by_key(await getattr(crew, how)(tasks)) == by_key(prepared_here(root, tasks))
 
 
+UPDATED_CHILDREN = {
+    "a class is called otherwise": "from vector_index_mcp.indexing.preparing import file; "
+    "from vector_index_mcp.indexing.preparing import child_main; del file.Task; ",
+    "it has another version": "from vector_index_mcp.indexing.preparing import child_main; "
+    "child_main.__version__ = 'another'; ",
+}
+
+
+@pytest.mark.parametrize("change", UPDATED_CHILDREN.values(), ids=UPDATED_CHILDREN)
+@pytest.mark.parametrize("how", ["prepare", "prepare_promptly"])
+async def test_no_file_is_given_up_because_the_program_was_updated_under_its_service(
+    root, crew, how, change, monkeypatch
+):
+    command = [sys.executable, "-c", f"{change}child_main.main()"]
+    monkeypatch.setattr(child_module, "_COMMAND", command)
+    [found] = await getattr(crew, how)([Task(Folder(root), "m1.py")])
+    assert (found.record.state, found.record.reason) == (INDEXED, NO_PROCESS)
+
+
 def test_nothing_is_parsed_in_this_process(root):
     code = (
         "import sys, anyio\n"

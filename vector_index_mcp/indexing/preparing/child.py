@@ -10,7 +10,14 @@ import anyio
 import anyio.abc
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.indexing.preparing.child_main import LENGTH_BYTES, OUT_OF_MEMORY, POLITE
+from vector_index_mcp import __version__
+from vector_index_mcp.indexing.preparing.child_main import (
+    FOREIGN,
+    LENGTH_BYTES,
+    OUT_OF_MEMORY,
+    POLITE,
+    UNREADABLE,
+)
 from vector_index_mcp.indexing.preparing.file import Prepared, Request
 from vector_index_mcp.processes import children, confined, memory
 
@@ -30,9 +37,8 @@ _GONE_WRONG = (
     OSError,
     pickle.UnpicklingError,
 )
-# Raised where a pickle of another version of the package is read: it names what is not here.
-_UNREADABLE = (AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 
+_OF_ANOTHER_VERSION = "a child is of another version of this program"
 TOO_SLOW = "its parser took too long"
 TOO_LARGE = "its parser took too much memory"
 CRASHED = "its parser crashed, or ran out of memory"
@@ -46,7 +52,7 @@ class EndedError(Exception):
 
 
 class _ForeignError(Exception):
-    """Raised when an answer cannot be read, because the package has changed on disk."""
+    """Raised when one side cannot read the other, because the package has changed on disk."""
 
 
 @dataclass(eq=False, slots=True)
@@ -92,24 +98,27 @@ class Child:
         try:
             await self.process.stdin.send(pickle.dumps(request))
             if not self.has_begun:
-                self.has_begun = await self._answer(_START_SECONDS)
+                if await self._answer(_START_SECONDS) != __version__:
+                    raise _ForeignError
+                self.has_begun = True
             for _ in request.tasks:
                 yield await self._answer(patience)
             self.has_grown = await self._answer(patience) > _GROWN_BYTES
         except _ForeignError as error:
-            raise OSError("a child is of another version of this program") from error
+            raise OSError(_OF_ANOTHER_VERSION) from error
         except (*_GONE_WRONG, EndedError) as error:
             if not self.has_begun:
                 raise OSError("a child did not begin to work") from error
-            words = str(error) if isinstance(error, EndedError) else await self._last_words()
-            raise EndedError(words) from error
+            if isinstance(error, EndedError):
+                raise
+            raise await self._end_of() from error
 
     async def _answer(self, patience: float) -> Any:
         size = int.from_bytes(await self._receive(LENGTH_BYTES, patience))
         data = await self._receive(size, patience)
         try:
             return pickle.loads(data)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise _ForeignError from error
 
     async def _receive(self, count: int, patience: float) -> bytes:
@@ -127,12 +136,14 @@ class Child:
             if anyio.current_time() > deadline:
                 raise EndedError(HUNG)
 
-    async def _last_words(self) -> str:
-        """Wait for the child's end, and return the reason for its exit status."""
+    async def _end_of(self) -> EndedError | OSError:
+        """Wait for the child's end, and return the error that its exit status means."""
         with anyio.move_on_after(_END_SECONDS):
             status = await self.process.wait()
-            return _WORDS.get(status, CRASHED)
-        return CRASHED
+            if status == FOREIGN:
+                return OSError(_OF_ANOTHER_VERSION)
+            return EndedError(_WORDS.get(status, CRASHED))
+        return EndedError(CRASHED)
 
     async def end(self) -> None:
         """Kill the child and wait until it has ended, but not long."""

@@ -1,8 +1,8 @@
 """The child process that prepares files. Only `child` runs it.
 
-Requests arrive as pickles. Each answer is a pickle with its length before it. The first answer
-says that the child is ready. For each request, the child then sends one answer for each file, and
-after the last one how many bytes of memory it holds.
+Requests arrive as pickles. Each answer is a pickle with its length before it. The first answer is
+the child's version, and says that it is ready. For each request, the child then sends one answer
+for each file, and after the last one how many bytes of memory it holds.
 
 The child ends at once when its input ends, even in the middle of a file; so it also ends when its
 parent is killed. It also ends on a file that takes too much time or memory.
@@ -15,6 +15,7 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
+from vector_index_mcp import __version__
 from vector_index_mcp.indexing.preparing.file import Request, Task, prepare
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
@@ -22,6 +23,10 @@ from vector_index_mcp.processes.priority import be_polite
 LENGTH_BYTES = 8  # of the length before every answer, a big-endian number
 OUT_OF_MEMORY = 3
 """The exit status of a child that had too little memory for a file."""
+FOREIGN = 4
+"""The exit status of a child that cannot read a request of its parent, another version."""
+# Raised where a pickle of another version of the package is read: it names what is not here.
+UNREADABLE = (AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 POLITE = "polite"
 """The argument that has the child run with low priority."""
 
@@ -40,7 +45,7 @@ def main(*arguments: str) -> None:
         sink.write(len(data).to_bytes(LENGTH_BYTES) + data)
         sink.flush()
 
-    send(True)
+    send(__version__)
     while True:
         request = requests.get()
         for task in request.tasks:
@@ -69,8 +74,8 @@ def _read(source: BinaryIO, requests: "queue.SimpleQueue[Request]") -> None:
             requests.put(pickle.load(source))
         except (EOFError, pickle.UnpicklingError):  # also in the middle of a request
             os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
-        except (AttributeError, ImportError):  # another version of the package was installed
-            os._exit(1)
+        except UNREADABLE:
+            os._exit(FOREIGN)
 
 
 if __name__ == "__main__":
