@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # these import LanceDB, for which `tools` must not wait
     from vector_index_mcp.indexing.status import Progress, Status
 
 PATIENCE_SECONDS = 45.0
+_MOST_NAMED = 3  # get_status names more
 """How long to wait for the end. By default, clients give up on a call after 60 s."""
 Report = Callable[[float, float, str], Awaitable[None]]
 """Reports progress, given (units done, units in all, a sentence)."""
@@ -66,13 +67,22 @@ def _result(now: "Status", run: Run, pending: int) -> wire.TriggerResult:
         raise VectorIndexError(run.error)
     lack = _lack(now.progress, run, pending)
     return wire.TriggerResult(
-        message=lack or "The index is complete and up to date.",
+        message=lack or _done(now),
         complete=not lack,
         run=wire.run_report(run),
         indexed_file_count=now.indexed,
         indexed_chunk_count=now.chunks,
         embedded_chunk_count=now.embedded,
     )
+
+
+def _done(now: "Status") -> str:
+    """Say that nothing is left to do, and which files the index lacks all the same."""
+    if not now.failed:
+        return "The index is complete and up to date."
+    named = [f"{record.key} ({record.reason})" for record in now.failed[:_MOST_NAMED]]
+    listed = ", ".join(named) + (" and more" if len(now.failed) > _MOST_NAMED else "")
+    return f"The index is up to date, but lacks what cannot be indexed: {listed}."
 
 
 def _lack(progress: "Progress", run: Run, pending: int) -> str:
