@@ -285,6 +285,27 @@ async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, st
     assert (relative.returncode, "the full path of a folder" in relative.stderr) == (2, True)
 
 
+async def test_what_differs_from_the_commit_is_named(machines, origin, store):
+    ci = machines("ci")
+    clone = ci.cloned(origin)
+    assert ci.publish(clone, store)["problems"] == []
+    put(clone, "part_1.py", "draft = 1\n")
+    put(clone, "new.py", "draft = 2\n")
+    done = ci.run("publish", clone, store)
+    assert done.returncode == 0
+    assert "differ from the commit are published as they are: part_1.py, new.py\n" in done.stderr
+
+
+async def test_whoever_publishes_under_a_service_is_told_how_to(machines, origin, store):
+    ci = machines("ci")
+    clone = ci.cloned(origin)
+    async with session(clone, ci.variables) as served:
+        await served.status_when(lambda now: now.status == "WATCHING")
+        done = ci.run("publish", clone, store)
+        assert (done.returncode, f"`vector-index-mcp stop {clone}`" in done.stderr) == (1, True)
+        assert not store.exists()
+
+
 def test_a_job_gives_its_vectors_to_the_team_as_well(machines, origin, store, tmp_path):
     job, vectors = machines("job"), tmp_path / "vectors"
     shared = {"VECTOR_INDEX_SHARED_CACHE": str(vectors)}

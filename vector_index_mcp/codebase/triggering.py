@@ -15,8 +15,8 @@ if TYPE_CHECKING:  # these import LanceDB, for which `tools` must not wait
     from vector_index_mcp.indexing.status import Progress, Status
 
 PATIENCE_SECONDS = 45.0
-_MOST_NAMED = 3  # get_status names more
 """How long to wait for the end. By default, clients give up on a call after 60 s."""
+_MOST_NAMED = 3  # get_status names more
 Report = Callable[[float, float, str], Awaitable[None]]
 """Reports progress, given (units done, units in all, a sentence)."""
 

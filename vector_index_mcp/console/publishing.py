@@ -1,6 +1,7 @@
 """The command `publish`: updates an index and uploads it to where a team fetches it from."""
 
 import json
+import shlex
 import sys
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import (
+    BusyError,
     SettingsError,
     StorageError,
     StoreError,
@@ -36,6 +38,8 @@ from vector_index_mcp.processes import git
 from vector_index_mcp.serving.folders import team_place
 from vector_index_mcp.serving.loading import load_codebase
 from vector_index_mcp.settings import Settings, store_of
+
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +114,21 @@ async def _publish(
         partial(load_codebase, project, seeded, branch=state.branch)
     )
     await anyio.to_thread.run_sync(_check_is_not_indexed, uri, codebase.project)
-    async with codebase.running(Role.VISITOR):
-        await _complete(codebase)
-        async with codebase.index.tidied() as live:
-            published = await publish(objects, live, state, is_ancestor)
-            await _share(live.index, team_place(settings), published)
+    changed = await anyio.to_thread.run_sync(git.changed_files, project) if state.commit else []
+    try:
+        async with codebase.running(Role.VISITOR):
+            await _complete(codebase)
+            async with codebase.index.tidied() as live:
+                published = await publish(objects, live, state, is_ancestor)
+                await _share(live.index, team_place(settings), published)
+    except* BusyError:
+        raise BusyError(
+            f"the background service of {project} keeps the index, and only one process can; end "
+            f"it with `vector-index-mcp stop {shlex.quote(str(project))}`, and publish then"
+        ) from None
+    if changed:
+        listed = ", ".join(changed[:_MOST_NAMED]) + (" and more" if changed[_MOST_NAMED:] else "")
+        _note(published, f"files that differ from the commit are published as they are: {listed}")
     await _clean(objects, keep_hours, published)
     return published
 

@@ -65,6 +65,16 @@ def default_branch_of(folder: Path) -> str:
     return named.removeprefix("origin/")
 
 
+def changed_files(folder: Path) -> list[str]:
+    """The files in a folder that differ from its last commit, new ones included; paths for people.
+
+    Files that git ignores do not count. Empty if git cannot tell.
+    """
+    no_program = ("-c", "core.fsmonitor=false")  # of the repository's settings
+    said = _said(folder, *no_program, "status", "--porcelain", "--no-renames", "--", ".")
+    return [line.strip().partition(" ")[2].strip() for line in said.splitlines()]
+
+
 def lies_before(folder: Path, commit: str, other: str) -> bool:
     """Return whether `commit` is `other` or an ancestor of it; fetch `other` if it is missing.
 
