@@ -19,6 +19,7 @@ from pathlib import Path
 
 from vector_index_mcp.files import repository
 from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.glob import expanded
 from vector_index_mcp.files.patterns import MOST_COMPILED_CHARS, Patterns, patterns_of
 from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
 
@@ -46,6 +47,9 @@ node_modules/ bower_components/ jspm_packages/ __pycache__/ .venv/ venv/ .tox/ .
 package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock Cargo.lock poetry.lock
 uv.lock pdm.lock Pipfile.lock Gemfile.lock composer.lock go.sum flake.lock mix.lock pubspec.lock
 """.split()
+
+_CONVERTED = frozenset({"*.pdf", "*.docx"})
+"""Those of them for files that `conversion` can turn into text."""
 
 RULES = ".git/"
 """Reported instead of a path when rules from outside of the folder may have changed. No file has
@@ -246,9 +250,23 @@ def concerns_rules(path: str) -> bool:
     return path.rpartition("/")[2] in _CONCERNS_RULES
 
 
+def _usual_patterns(folder: Folder) -> Iterator[str]:
+    """The default patterns without those of files that are wanted in this folder all the same.
+
+    These are the files to convert, and those whose ending the folder's mask names.
+    """
+    masks = tuple(expanded(folder.selection.mask))
+    for pattern in DEFAULT_PATTERNS:
+        is_converted = folder.reading.converts and pattern in _CONVERTED
+        ending = pattern.removeprefix("*") if pattern.startswith("*.") else None
+        is_named = ending is not None and any(mask.endswith(ending) for mask in masks)
+        if not is_converted and not is_named:
+            yield pattern
+
+
 def _top_rules(folder: Folder) -> Rules:
     root = folder.path
-    rules = Rules().push("\n".join(DEFAULT_PATTERNS))
+    rules = Rules().push("\n".join(_usual_patterns(folder)))
     rules = rules.push("\n".join(folder.selection.patterns))
     for path, origin, may_be_link in _rule_files_around(root):
         text = _read(path) if may_be_link else _read_no_link(path) or ""

@@ -12,7 +12,7 @@ from drawn import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vector_index_mcp.files.folder import Folder, Selection
+from vector_index_mcp.files.folder import Folder, Reading, Selection
 from vector_index_mcp.files.ignore import Ignore, concerns_rules
 from vector_index_mcp.files.repository import forget_settings
 from vector_index_mcp.files.scan import walk
@@ -60,6 +60,13 @@ def by_git(folder: Path) -> set[str]:
 def by_us(root: Path, selection: Selection | None = None) -> set[str]:
     folder = Folder(root, selection=selection or Selection())
     return set(walk(folder, Ignore(folder)).files)
+
+
+def test_pdf_and_word_belong_to_no_project(tmp_path):
+    build(tmp_path, {"a.pdf": "x", "b.docx": "x", "c.png": "x", "d.md": "x"})
+    assert by_us(tmp_path) == {"d.md"}
+    folder = Folder(tmp_path, reading=Reading(converts=True))
+    assert set(walk(folder, Ignore(folder)).files) == {"a.pdf", "b.docx", "d.md"}
 
 
 def build(root: Path, files: Mapping[str, str]) -> None:
