@@ -70,7 +70,8 @@ def this_program(started_as: str) -> tuple[str, ...]:
     for candidate in candidates:
         if found := shutil.which(candidate.absolute()):
             return (str(found),)
-    return (sys.executable, "-m", _MODULE)
+    # -P: clients start it in the project, whose json.py must not be imported.
+    return (sys.executable, "-P", "-m", _MODULE)
 
 
 def words_of(entry: Any) -> list[str]:

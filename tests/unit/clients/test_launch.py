@@ -1,5 +1,6 @@
 """Which command is written, and which one is recognised as ours."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ WEB = Project(PROJECT)
         ["vector-index-mcp", "--env-file", "/home/ada/settings", "/home/ada/web"],
         ["C:\\tools\\vector-index-mcp.exe", "/home/ada/web/"],
         ["/usr/bin/python3", "-m", "vector_index_mcp", "/home/ada/x/../web"],
+        ["/usr/bin/python3", "-P", "-m", "vector_index_mcp", "/home/ada/web"],
         ["uvx", "vector-index-mcp[offline]", "/home/ada/web"],
         ["uvx", "--from", "vector-index-mcp==1.0", "vector-index-mcp", "/home/ada/web"],
         ["uvx", "--python", "3.12", "--offline", "vector-index-mcp@latest", "/home/ada/web"],
@@ -182,8 +184,20 @@ def test_started_as_a_module_it_is_the_script_beside_python(tmp_path, monkeypatc
     monkeypatch.setattr(launch.sysconfig, "get_path", lambda name: str(tmp_path / name))
     assert launch.this_program("/x/vector_index_mcp/__main__.py") == (str(script),)
     script.unlink()
-    module = (sys.executable, "-m", "vector_index_mcp")
+    module = (sys.executable, "-P", "-m", "vector_index_mcp")
     assert launch.this_program("/x/vector_index_mcp/__main__.py") == module
+    assert launch.with_program([*module, "p"], ["/new"]) == ["/new", "p"]
+
+
+def test_started_as_a_module_it_runs_no_code_of_the_project(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch.sysconfig, "get_path", lambda _: str(tmp_path / "no scripts"))
+    for name in ("json.py", "vector_index_mcp.py"):
+        (tmp_path / name).write_text("raise SystemExit('the project was run')")
+    words = launch.this_program("/x/vector_index_mcp/__main__.py")
+    ran = subprocess.run(
+        [*words, "--version"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
