@@ -44,7 +44,8 @@ class ByHand:
     large: dict[str, bool] = field(default_factory=dict)
     """The files that are too large to be read, and whether each is as it is committed."""
     filtered: dict[str, str] = field(default_factory=dict)
-    """Sentences about the files that differ, perhaps only because git keeps them otherwise."""
+    """Sentences about the files that differ, perhaps only because git keeps them otherwise, and
+    those with a conflict that somebody is resolving."""
     _is_whole: bool = False
     """Whether no file was missing, or git had an index, when all were last looked at."""
 
@@ -130,15 +131,16 @@ class ByHand:
         # link or a submodule that was taken from a remote is not on the disk, and not deleted.
         gone = [path for path in gone if tree.has_file(path) and self.disk.status(path) is None]
         found = self._compared(tree, read)
-        if left := filtered(self.disk, tree, found):
-            if is_needed:
-                path = min(left)
-                raise Refusal(Code.GIT_ERROR, left[path], path=path)
-            self.filtered |= left
-            found = {path: data for path, data in found.items() if path not in left}
+        left = filtered(self.disk, tree, found)
         found |= dict.fromkeys(self._deleted(tree, gone) if gone else ())
+        conflicts = self.checkout.conflicts(tree.repository) if found else {}
+        left |= {path: words for path, words in conflicts.items() if path in found}
+        if left and is_needed:
+            path = min(left)
+            raise Refusal(Code.GIT_ERROR, left[path], path=path)
+        self.filtered |= left
         self._is_whole |= paths is None
-        return found
+        return {path: data for path, data in found.items() if path not in left}
 
     def _deleted(self, tree: Tree, gone: list[str]) -> list[str]:
         """Return those of the missing files that somebody has deleted.

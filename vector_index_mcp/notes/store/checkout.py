@@ -1,4 +1,4 @@
-"""Asks git which files are not checked out."""
+"""Asks git which files are not checked out, and which have conflicts."""
 
 import os
 import shlex
@@ -14,7 +14,16 @@ from vector_index_mcp.notes.store.steps import folders_of
 from vector_index_mcp.processes import git
 
 INDEX_OF_GIT = f"{GIT}/index"
-_SKIPPED = b"S "
+_SKIPPED, _UNMERGED = b"S ", b"M "
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """What git's index says."""
+
+    left_out: frozenset[str] | None = frozenset()
+    """None if git cannot read it."""
+    unmerged: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -22,8 +31,8 @@ class Checkout:
     """Knows what git has checked out. It caches what the index says."""
 
     disk: Disk
-    _read: tuple[State, frozenset[str] | None] | None = field(default=None)
-    """The state of the index when it was read, and the files that it leaves out."""
+    _read: tuple[State, _Index] | None = field(default=None)
+    """The state of the index when it was read, and what it said."""
 
     def left_out(self, repository: Repository) -> frozenset[str] | None:
         """Return the files that a sparse checkout leaves out (`skip-worktree` in the index).
@@ -33,12 +42,30 @@ class Checkout:
         Raises:
             Refusal: If git is not installed, or does not end in time.
         """
+        return self._index(repository).left_out
+
+    def conflicts(self, repository: Repository) -> dict[str, str]:
+        """Return the files whose conflict somebody is resolving, each with a sentence about it.
+
+        A merge leaves such files, and so do `git merge --squash` and `git stash pop`, which leave
+        no other trace.
+
+        Raises:
+            Refusal: If git is not installed, or does not end in time.
+        """
+        return {
+            path: f"{path} has a conflict in {self.disk.root}, so the file stays as it is; resolve "
+            f"it there, and `git add {shlex.quote(path)}`"
+            for path in self._index(repository).unmerged
+        }
+
+    def _index(self, repository: Repository) -> _Index:
         status = self.disk.status(INDEX_OF_GIT)
         if status is None:
-            return frozenset()
+            return _Index()
         stamp = state_of(status)
         if self._read is None or self._read[0] != stamp:
-            self._read = stamp, _left_out(self.disk, repository)
+            self._read = stamp, _read(self.disk, repository)
         return self._read[1]
 
     def check_can_be_written(self, tree: Tree, paths: Iterable[str]) -> None:
@@ -79,14 +106,16 @@ class Checkout:
         return min(left_out, key=len, default="")
 
 
-def _left_out(disk: Disk, repository: Repository) -> frozenset[str] | None:
+def _read(disk: Disk, repository: Repository) -> _Index:
     result = repository.run("ls-files", "-t", "-z", environment=_environment(disk))
     if result.status:
-        return None
+        return _Index(left_out=None)
     lines = result.output.split(b"\0")
-    return frozenset(
-        os.fsdecode(line.removeprefix(_SKIPPED)) for line in lines if line.startswith(_SKIPPED)
-    )
+    return _Index(_tagged(lines, _SKIPPED), _tagged(lines, _UNMERGED))
+
+
+def _tagged(lines: Iterable[bytes], tag: bytes) -> frozenset[str]:
+    return frozenset(os.fsdecode(line.removeprefix(tag)) for line in lines if line.startswith(tag))
 
 
 def submodule_of(tree: Tree, path: str) -> str:
