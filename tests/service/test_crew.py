@@ -13,7 +13,7 @@ from snippets import SNIPPETS
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
-from vector_index_mcp.files.folder import Folder
+from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.language import _BY_SUFFIX
 from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
@@ -59,6 +59,10 @@ def prepare(recipe, task, by_lines, sound=child_main.prepare):
     key = task.key
     if key == "deadly.py" or (key == "deadly_syntax.py" and not by_lines):
         os.kill(os.getpid(), signal.SIGKILL)
+    if key == "endless.html":
+        with open(__file__ + " asked", "a") as asked:
+            asked.write("x")
+        signal.pause()
     if key == "unlucky.py" and not os.path.exists(unlucky):
         open(unlucky, "x").close()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -193,6 +197,33 @@ async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root
     assert failed == [name]
     assert len(found) == 201
     assert found[name].record.reason.startswith(GIVEN_UP)
+
+
+@pytest.mark.usefixtures("with_odd_children")
+async def test_a_document_that_takes_too_long_to_convert_is_not_converted_once_more(
+    root, crew, tmp_path
+):
+    (root / "endless.html").write_text("<p>x")
+    folder = Folder(root, reading=Reading(converts=True))
+    [found] = await crew.prepare([Task(folder, "endless.html")])
+    assert found.record.reason == f"{GIVEN_UP}: {child_module.HUNG}"
+    assert (tmp_path / "odd_child.py asked").read_text() == "x"
+
+
+@pytest.mark.parametrize("small", [10, 110])
+async def test_small_files_do_not_wait_for_a_large_one(root, crew, small, monkeypatch):
+    monkeypatch.setattr(crew_module, "_LARGE_BYTES", 1_000)
+    write(root, {f"large{n}.py": f"# {'x' * 90}\n" * 12 for n in range(9)})
+    large = [Task(Folder(root), f"large{n}.py") for n in range(9)]
+    tasks = [*large[:4], *tasks_of(root)[:small], *large[4:]]
+    first = by_key(await crew.prepare(tasks, seconds=60))
+    assert set(first) == {task.key for task in tasks} - {task.key for task in large}
+    left = [task for task in tasks if task.key not in first]
+    while left:
+        done = by_key(await crew.prepare(left, seconds=60))
+        assert 0 < len(done) <= crew_module._processors()
+        left = [task for task in left if task.key not in done]
+    assert len(await crew.prepare(tasks)) == len(tasks)  # without a limit
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")

@@ -16,7 +16,7 @@ import threading
 from typing import Any, BinaryIO
 
 from vector_index_mcp import __version__
-from vector_index_mcp.indexing.preparing.file import Request, Task, prepare
+from vector_index_mcp.indexing.preparing.file import Request, prepare
 from vector_index_mcp.processes import confined, streams
 from vector_index_mcp.processes.priority import be_polite
 
@@ -49,7 +49,7 @@ def main(*arguments: str) -> None:
     while True:
         request = requests.get()
         for task in request.tasks:
-            confined.allow(request.seconds, _size(task))
+            confined.allow(request.seconds, task.size)
             try:
                 answer = prepare(request.recipe, task, request.by_lines)
             except MemoryError:  # with so little memory left, nothing works reliably any more
@@ -57,15 +57,6 @@ def main(*arguments: str) -> None:
             send(answer)
         confined.allow_all_time()
         send(confined.resident_bytes())
-
-
-def _size(task: Task) -> int:
-    """The most bytes of the file that will be read; 0 if it will be skipped."""
-    try:
-        size = os.lstat(task.folder.place_of(task.key)).st_size
-    except (OSError, ValueError):
-        return 0
-    return size if size <= task.folder.reading.max_file_bytes else 0
 
 
 def _read(source: BinaryIO, requests: "queue.SimpleQueue[Request]") -> None:

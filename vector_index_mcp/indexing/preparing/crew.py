@@ -47,6 +47,8 @@ _FILES_PER_PORTION = 12  # some 30 ms of work, so that all children finish toget
 # milliseconds, and five times as long on a slow machine.
 _SECONDS = 2.0
 _PROMPT_SECONDS = 0.4
+# A file of this size may take seconds to convert: 2 to 6 µs a byte of HTML, measured.
+_LARGE_BYTES = 1_000_000
 # Limits by the clock, for any file: a last resort against parsers that wait forever.
 _PATIENCE_SECONDS = 60.0
 _PROMPT_PATIENCE_SECONDS = 5.0
@@ -113,14 +115,21 @@ class Crew:
 
         Args:
             tasks: The files.
-            seconds: After this time no further files are begun; their results are missing then.
+            seconds: After this time no further files are begun; their results are missing then. If
+                there is a limit, so are those of large files beside small ones, which need not
+                wait for them.
         """
         done, left = await self._done_before(tasks)
         deadline = anyio.current_time() + seconds
-        if not self._needs_crew(left):
-            done += await self._work_off([left] if left else [], deadline)
+        large = await anyio.to_thread.run_sync(_large, left) if math.isfinite(seconds) else set()
+        small = [task for task in left if task.key not in large]
+        if large and not small:
+            waiting = [[task] for task in left[: _processors()]]
+        elif self._needs_crew(small):
+            waiting = [list(portion) for portion in batched(small, _FILES_PER_PORTION)]
+        else:
+            done += await self._work_off([small] if small else [], deadline)
             return self._no_longer_late(done)
-        waiting = [list(portion) for portion in batched(left, _FILES_PER_PORTION)]
 
         async def work_off() -> None:
             done.extend(await self._work_off(waiting, deadline, polite=True))
@@ -259,6 +268,8 @@ class Crew:
 
     async def by_lines(self, task: Task, reason: str, *, polite: bool = False) -> Prepared:
         """Prepare a file that cannot be parsed for this reason: cut it by its lines."""
+        if read.is_converted(task.folder, task.key):  # it would be converted once more
+            return given_up(task, reason)
         answers, still = await self._ask([task], _Manner(polite=polite, by_lines=reason))
         if still:
             _log.error("%r cannot be prepared: %s", task.key, still)
@@ -350,6 +361,11 @@ class Crew:
             return prepare(self.recipe, task, NO_PROCESS)
         except MemoryError:
             return given_up(task, "there is too little memory")
+
+
+def _large(tasks: Sequence[Task]) -> set[str]:
+    """The keys of the large files."""
+    return {task.key for task in tasks if task.size >= _LARGE_BYTES}
 
 
 def _was_slow(task: Task) -> bool:

@@ -4,6 +4,7 @@ Runs in children of the service (`crew`), since a file may crash or hang a parse
 """
 
 import logging
+import os
 import time
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,15 @@ class Task:
     """The file's record in the index; None if it is new."""
     claims: tuple[Claim, ...] = ()
     """The file's rows, if another machine has made them and they were not compared here yet."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes will be read; 0 if the file will be skipped."""
+        try:
+            size = os.lstat(self.folder.place_of(self.key)).st_size
+        except (OSError, ValueError):
+            return 0
+        return size if size <= self.folder.reading.max_file_bytes else 0
 
 
 @dataclass(frozen=True, slots=True)
