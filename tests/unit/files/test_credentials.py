@@ -91,6 +91,15 @@ def test_nothing_is_left_to_mask(half: Half) -> None:
         ('const token = "Qw8xPz3rTyU7";\n', 'const token = "************";\n'),
         ('token = "RightParen1"\n', None),
         ('nonce_key = "Version12Beta"\n', None),
+        # Words for a password in one that has more.
+        ("DB_PASSWORD=hunter2secretpw99\n", "DB_PASSWORD=*****************\n"),
+        (
+            "postgres://admin:S3cretPassw0rd9@db.acme.io\n",
+            f"postgres://admin:{'*' * 15}@db.acme.io\n",
+        ),
+        ("DB_PASSWORD=your-password-here-123\n", None),
+        ("SECRET=example-token-abc123\n", None),
+        ('password = "user_secret_1a2b"\n', None),
         # Words with numbers, where nothing but a name stands before them.
         ("db:\n  password: hunter2hunter2\n", "db:\n  password: **************\n"),
         ("PASSWORD=sunflower77", "PASSWORD=***********"),

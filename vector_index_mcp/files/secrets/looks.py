@@ -54,10 +54,11 @@ _REFERENCE = re.compile(
     r"|(?:com|org|net|io|system|java|django)\.[a-z]|__\w+__$|\W+$"
 )
 _PLACEHOLDER = re.compile(
-    r"(?i)example|sample|placeholder|dummy|change|replace|your|test|fake|xxxx|passw|redacted"
-    r"|\.\.\.|secret|token|api[_-]?key|user|undefined|null|\*\*|insert|goes.?here|12345678|abcdef"
-    r"|01234567"
+    r"(?i)example|sample|placeholder|dummy|change|replace|your|test|fake|xxxx|redacted|\.\.\."
+    r"|undefined|null|\*\*|insert|goes.?here|12345678|abcdef|01234567"
 )
+_ITS_OWN_NAME = re.compile(r"(?i)passw|secret|token|api[_-]?key|user")
+_LEAST_REST, _LEAST_RUNS_OF_REST = 9, 4
 _FILLING = re.compile(r"[xX0.*_-]{12}$|EXAMPLE|\*\*")
 _NAME_LIKE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[\w$]+)*")
 
@@ -68,7 +69,16 @@ def is_placeholder(value: str) -> bool:
         len(set(value)) < _LEAST_DISTINCT
         or _REFERENCE.match(value) is not None
         or _PLACEHOLDER.search(value) is not None
+        or (_ITS_OWN_NAME.search(value) is not None and not _has_more(value))
     )
+
+
+def _has_more(value: str) -> bool:
+    """Return whether a value is mixed enough without its words for one: `hunter2secretpw99`."""
+    rest = _ITS_OWN_NAME.sub(" ", value)
+    runs = _RUNS.findall(rest)
+    is_long_enough = sum(map(len, runs)) >= _LEAST_REST and len(runs) >= _LEAST_RUNS_OF_REST
+    return is_long_enough and bool(_DIGIT.search(rest)) and not is_name_of_parts(value)
 
 
 def is_blank(token: str) -> bool:
