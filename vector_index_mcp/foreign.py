@@ -13,7 +13,10 @@ OBEYED = (
     (0x00, 0x1F),  # control characters
     (0x7F, 0x9F),  # eight-bit control characters
     (0xAD, 0xAD),  # the soft hyphen, which is invisible
+    (0x034F, 0x034F),  # without any width
     (0x061C, 0x061C),  # reading order
+    (0x115F, 0x1160),  # fillers, which are invisible
+    (0x17B4, 0x17B5),
     (0x180E, 0x180E),  # without any width
     (0x200B, 0x200B),
     (0x200E, 0x200F),  # reading order
@@ -22,8 +25,10 @@ OBEYED = (
     (0x2060, 0x2065),  # without any width
     (0x2066, 0x2069),  # reading order
     (0x206A, 0x206F),  # without any width
+    (0x3164, 0x3164),  # a filler
     (0xD800, 0xDFFF),  # bytes of a file name that are no valid text
     (0xFEFF, 0xFEFF),  # without any width
+    (0xFFA0, 0xFFA0),  # a filler
     (0xFFF9, 0xFFFB),
     (0x13430, 0x1343F),  # how signs are joined in hieroglyphs, shorthand and music
     (0x1BCA0, 0x1BCA3),

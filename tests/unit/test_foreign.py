@@ -26,6 +26,7 @@ SHOWN_FORMATS = {
         ("two\nlines\r\t", "two\\nlines\\r\\t"),
         ("gpj.\u202eexe", "gpj.\\u202eexe"),
         ("pay\u200bpal\u2028", "pay\\u200bpal\\u2028"),
+        ("a\u3164b\u115f\u034f", "a\\u3164b\\u115f\\u034f"),
         ("invalid \udcff byte", "invalid \\udcff byte"),
         ("tag \U000e0041", "tag \\U000e0041"),
     ],
