@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from vector_index_mcp.errors import quoted
 from vector_index_mcp.notes.calls import (
     Answer,
     Given,
@@ -231,19 +232,22 @@ def search(store: Store, given: Given) -> Answer:
     searched = documents()
     results = matching.search(searched, given["query"])
     shown = results[:_MOST_RESULTS]
-    quoted = max(1, _MOST_SHOWN_CHAPTERS // max(1, len(shown)))
+    most = max(1, _MOST_SHOWN_CHAPTERS // max(1, len(shown)))
     answer: Answer = {
         "total_documents": len(results),
         "total_matches": sum(len(found.matches) for found in results),
-        "results": [_result(found, quoted, with_project=given["all_projects"]) for found in shown],
+        "results": [_result(found, most, with_project=given["all_projects"]) for found in shown],
     }
     notes = []
     if not results and (titled := matching.titled(searched, given["query"])):
-        notes.append(f"{titled[0]} has it in its title or keywords, which mode both searches, too")
+        name, word = titled
+        notes.append(
+            f"{name} has {quoted(word)} in its title or keywords, which mode both searches"
+        )
     if len(results) > len(shown):
         notes.append(f"Only the best {_MOST_RESULTS} documents are shown; rarer words find fewer")
-    if any(len(found.matches) > quoted for found in shown):
-        notes.append(f"At most {quoted} chapters of each document are shown, even if more match")
+    if any(len(found.matches) > most for found in shown):
+        notes.append(f"At most {most} chapters of each document are shown, even if more match")
     if notes:
         answer["note"] = ". ".join(notes)
     return {**answer, "skipped": skipped} if skipped else answer

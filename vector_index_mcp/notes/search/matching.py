@@ -14,6 +14,7 @@ from vector_index_mcp.notes.texts.reading import ReadDocument
 
 INTRODUCTION = "(Document Introduction)"
 _AROUND_CHARS = 50
+_LEAST_CHARS_OF_A_HINT = 3  # of words like "do" and "in", a title says nothing
 _MOST_CONTEXTS = 1  # for each word in each chapter; with three, an answer had 700 KB
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 _TITLE, _KEYWORD, _HEADING = 3.0, 2.0, 2.0
@@ -85,14 +86,15 @@ def search(documents: Iterable[tuple[str, ReadDocument]], query: str) -> list[Fo
     return [each.found for each in seen]
 
 
-def titled(documents: Iterable[tuple[str, ReadDocument]], query: str) -> list[str]:
-    """Return the documents whose title or keywords contain any of the query's words."""
-    words = words_of(query)
-    return [
-        read.document.name
-        for _, read in documents
-        if _present(f"{read.metadata.title}\n{' '.join(read.metadata.keywords)}", words)
-    ]
+def titled(documents: Iterable[tuple[str, ReadDocument]], query: str) -> tuple[str, str] | None:
+    """Return a document and a word of the query that begins a word of its title or keywords."""
+    words = tuple(word for word in words_of(query) if len(word) >= _LEAST_CHARS_OF_A_HINT)
+    for _, read in documents:
+        own = f"{read.metadata.title} {' '.join(read.metadata.keywords)}".lower()
+        begins = (word for word in words if any(each.startswith(word) for each in own.split()))
+        if (word := next(begins, None)) is not None:
+            return read.document.name, word
+    return None
 
 
 def best(matches: Sequence[Match], most: int) -> list[Match]:
