@@ -17,6 +17,7 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.errors import quoted
 from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
@@ -127,6 +128,7 @@ class _Search:
                 self.store, self.wanted.query, texts, self.filters
             )
             found.meant = await self._meant([*found.absent, *found.missing])
+            found.remark = await self._left_out([*found.absent, *found.missing])
         asked = self.wanted.query
         if found.meant and len(asked.tokens) == 1 and [*found.meant] == asked.identifiers:
             [found.respelled] = found.meant.values()
@@ -149,6 +151,22 @@ class _Search:
             return ""
         ledger = self.question.ledger
         return await why_nothing(self.filters, self.wanted.path, self.root, self.store, ledger)
+
+    async def _left_out(self, absent_words: Sequence[str]) -> str:
+        """A sentence about those of these words that the limits of the search leave out."""
+        if self.filters == NO_FILTERS:
+            return ""
+        words = [w for w in absent_words if not await absent.lacks(self.store, w, NO_FILTERS)]
+        named = " and ".join(f"`{word}`" for word in words)
+        verb = "stands" if len(words) == 1 else "stand"
+        return f"{named} {verb} in files outside of {self._limits}." if words else ""
+
+    @property
+    def _limits(self) -> str:
+        """What the search is limited to."""
+        wanted = self.wanted
+        given = {"path": wanted.path, "language": wanted.language, "kind": wanted.kind}
+        return ", ".join(f"{name} {quoted(value)}" for name, value in given.items() if value)
 
     async def _meant(self, absent_words: Sequence[str]) -> dict[str, str]:
         """Return names that are spelled like one of these words and stand in a searched file."""
