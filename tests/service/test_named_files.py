@@ -95,6 +95,19 @@ async def test_what_is_spelled_like_no_path_is_searched_as_ever(client, query):
     assert "No file is called" not in (answer["note"] or "")
 
 
+@pytest.mark.parametrize("query", ["lib/zebra.py", "lib/deep/nonexistent.go:44", "./no/such.md"])
+async def test_a_path_that_no_file_has_is_said_to_be_none(client, query):
+    answer = await call(client, "search_index", query=query)
+    path = query.removeprefix("./").partition(":")[0]
+    assert answer["note"] == f"No file is called '{path}'."
+
+
+@pytest.mark.parametrize("query", ["https://example.com/a.html", "GET /users/list.json", "a/b"])
+async def test_what_may_be_no_path_of_a_file_is_not_called_one(client, query):
+    answer = await call(client, "search_index", query=query)
+    assert "is called" not in (answer["note"] or "")
+
+
 @pytest.mark.parametrize("query", ["project/docs", "a/b/lib/", "docs/more"])
 async def test_only_a_folder_of_the_project_is_one(client, query):
     answer = await call(client, "search_index", query=query)

@@ -3,6 +3,7 @@
 All chunks of a file have the words of its path, so a search could only prefer the shortest.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,12 +28,14 @@ from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk
 from vector_index_mcp.engine.words import last_name
 from vector_index_mcp.errors import quoted
+from vector_index_mcp.files.language import OTHER, language_of
 from vector_index_mcp.indexing.ledger import Ledger
 
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
 _MOST_FILES = 3  # of one name, or in one folder
 _MOST_CITED = 5  # places of a trace, from its innermost call
 _NAME = "path"  # in explanations
+_HAS_SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Namer:
             or await self._at_cited(places, keys)
             or await self._unsearched(place)
             or await self._at_path_like(place, keys)
-            or Named()
+            or self._nowhere(place)
         )
 
     async def _at_path(self, place: Place, keys: Sequence[str]) -> Named | None:
@@ -111,6 +114,12 @@ class Namer:
             return None
         said = f"No file is called {quoted(place.path)}; the first result is {quoted(file)}."
         return replace(found, remark=f"{said} {found.remark}".strip())
+
+    def _nowhere(self, place: Place) -> Named:
+        """Say that no file has this path, if the query can be nothing else."""
+        is_path = "/" in place.path and "://" not in self.text and not place.path.endswith("/")
+        is_file = is_path and not _HAS_SPACE.search(place.path) and language_of(place.name) != OTHER
+        return Named(remark=f"No file is called {quoted(place.path)}." if is_file else "")
 
     async def _behind(self, spots: Sequence[Spot], most: int) -> Named | None:
         """Return the hits behind the first `most` of these spots; None if they have no text."""
