@@ -133,14 +133,16 @@ def _serve_workspace(parsed: argparse.Namespace) -> int:
             "leave out --foreground"
         )
     configured = _settings(parsed)
-    from vector_index_mcp.codebase.project import resolve_project
+    from vector_index_mcp.codebase.project import resolve_projects
     from vector_index_mcp.serving import lean_mcp
 
     lean_mcp.load()
     from vector_index_mcp.serving import several
 
     paths, broad = (parsed.path, *parsed.others), configured.allow_broad_path
-    projects = [resolve_project(path, allow_broad=broad) for path in paths]
+    projects = resolve_projects(paths, allow_broad=broad)
+    for missing in (project for project in projects if not project.is_dir()):
+        write(f"{visible(str(missing))} does not exist; the other projects are served", sys.stderr)
     several.serve(projects, configured, _host_options(parsed))
     return 0
 

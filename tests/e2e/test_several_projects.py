@@ -9,7 +9,7 @@ import psutil
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from processes import ANSWER_SECONDS, MODEL_SECONDS, NO_MODEL, place_of, posix_only, wired
+from processes import ANSWER_SECONDS, COMMAND, MODEL_SECONDS, NO_MODEL, place_of, posix_only, wired
 from waiting import eventually
 from writing import write
 
@@ -55,6 +55,26 @@ def endpoint_for(place, project):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VECTOR_INDEX_RUNTIME_DIR", str(place.runtime))
         return next(each for each in all_endpoints() if each.place == str(project))
+
+
+async def test_a_folder_that_is_missing_stops_no_other(place):
+    api = place.folder / "api"
+    away = api.rename(place.folder / "away")
+    entry = {"command": COMMAND[0], "args": [*COMMAND[1:], str(place.project), str(api)]}
+    async with client_of(place, entry) as client:
+        answer = await client.call_tool("search_index", {"query": "cart"})
+        [hit, *_] = answer.structured_content["results"]
+        assert hit["file_path"] == str(place.project / "src/cart.ts")
+        assert f"{api} does not exist" in answer.structured_content["note"]
+        away.rename(api)
+        answer = await client.call_tool("search_index", {"query": "total_price"})
+        paths = [hit["file_path"] for hit in answer.structured_content["results"]]
+        assert str(api / "api/prices.py") in paths
+
+
+async def test_if_all_folders_are_missing_nothing_is_served(place):
+    ran = await place.run(place.folder / "no", place.folder / "none")
+    assert (ran.returncode, "/no does not exist" in ran.stderr) == (2, True)
 
 
 async def paths_of(client, query, **arguments):
@@ -132,8 +152,8 @@ async def test_the_same_project_twice_is_one_and_no_project_is_told(place):
     entry["args"] = [str(place.project), str(again)]
     async with client_of(place, entry) as client:
         await finds(client, "totalPrice", place.project / "src/cart.ts")
-    nowhere = await place.run(place.project, place.folder / "nowhere")
-    assert nowhere.returncode == 2
-    assert "does not exist" in nowhere.stderr
+    nowhere = await place.run(place.project, place.folder / "nowhere")  # and no client
+    said = f"{place.folder}/nowhere does not exist; the other projects are served\n"
+    assert (nowhere.returncode, nowhere.stderr) == (0, said)
     alone = await place.run("serve", "--foreground", place.project, place.folder / "api")
     assert (alone.returncode, "leave out --foreground" in alone.stderr) == (2, True)

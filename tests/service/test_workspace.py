@@ -137,6 +137,16 @@ async def test_a_path_limits_as_results_show_it_or_in_every_project(client, serv
     assert "lies in none of the projects" in said
 
 
+async def test_a_path_may_begin_with_the_name_of_a_project(client, services):
+    shop = root_of(services, "shop")
+    hits = await found(client, "price", path="shop/src")
+    assert {hit["file_path"] for hit in hits} == {str(shop / path) for path in SHOP}
+    hits = await found(client, "price", path="shop/*/tax.py")
+    assert [hit["file_path"] for hit in hits] == [str(shop / "src/tax.py")]
+    (shop / "shop").mkdir()  # then this is what is meant, in all projects
+    assert workspace.below_name("shop", shop, "shop/src") is None
+
+
 async def test_what_stands_in_one_project_is_missing_in_none(client):
     answer = await call(client, "search_index", query="RetryBackoff")
     assert "absent" not in answer

@@ -1,7 +1,7 @@
 """Finds the folder of a project."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vector_index_mcp.errors import ProjectError
@@ -86,3 +86,29 @@ def resolve_project(path: str, *, allow_broad: bool = False) -> Path:
             "or set VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
         )
     return folder
+
+
+def resolve_projects(paths: Sequence[str], *, allow_broad: bool = False) -> list[Path]:
+    """The absolute paths of several projects, each once, links resolved.
+
+    One that does not exist now is among them, since it must not keep the others from being
+    searched; it may be on a drive that comes back.
+
+    Args:
+        paths: The paths as the user wrote them.
+        allow_broad: See `resolve_project`.
+
+    Raises:
+        ProjectError: If one cannot be a project, or none exists.
+    """
+    found: dict[Path, ProjectError | None] = {}
+    for path in paths:
+        try:
+            found[resolve_project(path, allow_broad=allow_broad)] = None
+        except ProjectError as error:
+            if os.path.lexists(path):
+                raise
+            found[Path(os.path.abspath(Path(path).expanduser()))] = error  # noqa: PTH100
+    if all(found.values()):
+        raise next(error for error in found.values() if error is not None)
+    return [*found]

@@ -179,7 +179,11 @@ class Workspace:
         if wanted := (asked.project or "").strip():
             name = _name_meant(wanted, self.projects)
             chosen = {name: self.projects[name]}
-        paths = {name: path_in(root, asked.path or "") for name, root in chosen.items()}
+        path = asked.path or ""
+        below = {name: below_name(name, root, path) for name, root in chosen.items()}
+        if named := {name: rest for name, rest in below.items() if rest is not None}:
+            return named
+        paths = {name: path_in(root, path) for name, root in chosen.items()}
         inside = {name: path for name, path in paths.items() if path is not None}
         if not inside:
             roots = ", ".join(visible(str(root)) for root in chosen.values())
@@ -268,6 +272,17 @@ def path_in(project: Path, path: str) -> str | None:
         if written.startswith(f"{root}/"):
             return written[len(root) + 1 :]
     return None
+
+
+def below_name(name: str, project: Path, path: str) -> str | None:
+    """The path in a project, if it begins with the project's name; else None.
+
+    A folder of that name in the project comes first.
+    """
+    wanted = f"{path.strip().replace(os.sep, '/').rstrip('/')}/"
+    if not wanted.startswith(f"{name}/") or os.path.lexists(project / name):
+        return None
+    return wanted.removeprefix(f"{name}/").rstrip("/")
 
 
 def _name_meant(wanted: str, projects: Mapping[str, Path]) -> str:

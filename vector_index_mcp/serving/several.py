@@ -11,7 +11,7 @@ import anyio
 from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.workspace import Ask, Workspace
-from vector_index_mcp.errors import BackgroundError, NoServiceError
+from vector_index_mcp.errors import BackgroundError, NoServiceError, ProjectError
 from vector_index_mcp.processes.detached import Detached, NoThreadError
 from vector_index_mcp.serving import names, server, sets, transport
 from vector_index_mcp.settings import Settings
@@ -23,12 +23,11 @@ def serve(projects: Sequence[Path], settings: Settings, host_arguments: Sequence
     """Serve MCP on standard input and output until its end.
 
     Args:
-        projects: The folders of the projects, resolved.
+        projects: The folders of the projects, resolved, each once. One may not exist now.
         settings: The settings of this process; each service reads its own.
         host_arguments: The arguments to start a service with, if a project has none.
     """
-    different = list(dict.fromkeys(projects))
-    workspace = Workspace(different, _asking(different, host_arguments))
+    workspace = Workspace(projects, _asking(projects, host_arguments))
     tool_set = sets.of_workspace(workspace)
     streams = transport.StandardStreams()
     anyio.run(server.serve_stdio, tool_set, projects[0], settings, streams, None)
@@ -39,10 +38,7 @@ def _asking(projects: Sequence[Path], host_arguments: Sequence[str]) -> Ask:
     callers = {project: Detached(_MOST_CALLERS, "caller") for project in projects}
 
     async def ask(project: Path, name: str, given: dict[str, Any]) -> dict[str, Any]:
-        endpoint = endpoint_of(names.CODEBASE, project)
-        call = partial(
-            contact.call, endpoint, name, given, lambda _: None, host_arguments, may_repeat=True
-        )
+        call = partial(_call, project, name, given, host_arguments)
         answer: dict[str, Any] | None
         try:
             answer = await callers[project].run(lambda _: call(), math.inf)
@@ -56,3 +52,16 @@ def _asking(projects: Sequence[Path], host_arguments: Sequence[str]) -> Ask:
         return answer
 
     return ask
+
+
+def _call(
+    project: Path, name: str, given: dict[str, Any], host_arguments: Sequence[str]
+) -> dict[str, Any] | None:
+    """Ask the service of a project, and start it if needed; no process is started in vain."""
+    if not project.is_dir():
+        raise ProjectError(f"{project} does not exist; it is searched again once it does")
+    endpoint = endpoint_of(names.CODEBASE, project)
+    answer: dict[str, Any] | None = contact.call(
+        endpoint, name, given, lambda _: None, host_arguments, may_repeat=True
+    )
+    return answer
