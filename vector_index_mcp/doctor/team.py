@@ -24,6 +24,7 @@ from vector_index_mcp.settings import PREFIX, Settings
 _SECONDS = 10.0  # for a listing, which usually takes well below one second
 _AS_THE_TEAM = "use the version and the settings of those who publish it"
 _NOT_FOR_DOCUMENTS = "not used; teams share indexes of projects, not of documents"
+_PUBLISH = f"publish it (`vector-index-mcp publish`), or correct {PREFIX}SHARED_INDEX"
 _SETTING, _SETTING_OF_INDEX = f"{PREFIX}SHARED_CACHE", f"{PREFIX}SHARED_INDEX"
 
 
@@ -78,7 +79,7 @@ def index(case: Case) -> Finding:
             if described
             else f"{uri}: nothing is published there for a branch of this project"
         )
-        remedy = _AS_THE_TEAM if lack else ""
+        remedy = _AS_THE_TEAM if lack else _PUBLISH
     return warning(
         f"{words}; the project is indexed here", remedy or f"correct {_SETTING_OF_INDEX}"
     )
