@@ -472,7 +472,7 @@ def test_a_shared_index_that_is_nowhere_is_a_warning(tmp_path, case):
     assert finding == warning(
         f"{nowhere}: nothing is published there for a branch of this project; the project is "
         "indexed here",
-        "correct VECTOR_INDEX_SHARED_INDEX",
+        "publish it (`vector-index-mcp publish`), or correct VECTOR_INDEX_SHARED_INDEX",
     )
 
 
