@@ -824,6 +824,35 @@ async def test_what_has_not_changed_is_not_uploaded_again(project, store):
     assert (other.uploaded, other.snapshot != first.snapshot) == (0, True)
 
 
+async def test_another_project_does_not_take_the_place_of_one(project, store, tmp_path):
+    await published(project, store)
+    other = write(tmp_path / "other", {f"x{n}.py": f"def x{n}(): pass\n" for n in range(8)})
+    put(other, "guide.md", "# Something else\n")  # as most projects have one
+    async with tidied(other) as live:
+        with pytest.raises(StoreError, match=r"branch main, 5 files\) has 1 file in common"):
+            await publish(opened(store), live, State("main", ""), never)
+    commits = []
+
+    def is_known(commit, other):
+        commits.append((commit, other))
+        return commit == "" == other
+
+    await published(other, store, is_ancestor=is_known)  # as git knows better
+    assert ("", "") in commits
+
+
+async def test_a_project_whose_files_were_all_moved_or_all_changed_is_the_same(project, store):
+    await published(project, store)
+    for name in FILES:
+        moved = project / "src" / name
+        moved.parent.mkdir(parents=True, exist_ok=True)
+        (project / name).rename(moved)
+    await published(project, store)
+    for name in FILES:
+        put(project, f"src/{name}", f"changed = {name!r}\n")
+    assert (await published(project, store)).uploaded
+
+
 async def test_a_later_commit_is_not_replaced_by_an_earlier_one(project, store):
     later = await published(project, store, "2" * 40)
 

@@ -15,7 +15,8 @@ import anyio.to_thread
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.foreign import parts_of
 from vector_index_mcp.engine.store.tables import table_names
-from vector_index_mcp.errors import StorageError, StoreError
+from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.errors import DamagedIndexError, StorageError, StoreError, counted
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.mirroring import layout, limits, records
 from vector_index_mcp.indexing.mirroring.layout import Blob, Made, Snapshot
@@ -23,6 +24,8 @@ from vector_index_mcp.indexing.mirroring.reading import snapshot_of
 from vector_index_mcp.indexing.stamps import digest_of
 from vector_index_mcp.objects.store import Content, Objects, at_once
 
+_LEAST_COMMON = 0.2
+"""The share of the files that two states of one project have in common at least."""
 _TRIES = 20  # to write the branch's document, while other jobs write it, too
 
 
@@ -85,7 +88,8 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
 
     Raises:
         StorageError: If the store refuses or is silent.
-        StoreError: If the index cannot be read or is empty, or if no machine would accept it.
+        StoreError: If the index cannot be read or is empty, if no machine would accept it, or if
+            another project is published there.
     """
     before = await _current(objects, state.branch)
     base = before or await _first_current(objects, state.bases)
@@ -109,6 +113,8 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
     is_same = before is not None and before[1].holds_what(snapshot)
     if before is not None and is_same and before[1].commit == state.commit:
         return _done(state, *before)
+    if before is not None:
+        await _check_is_same_project(objects, before[1], snapshot, found, is_ancestor)
     places = {blob.digest: place for place, blob in files.values()}
     upload = _Upload(objects, snapshot, places, document)
     await upload.run({} if base is None else base[1].blobs)
@@ -148,6 +154,39 @@ async def _is_behind(state: State, published: Snapshot, is_ancestor: IsAncestor)
     if not state.commit or state.commit == published.commit:
         return False
     return await anyio.to_thread.run_sync(is_ancestor, state.commit, published.commit)
+
+
+async def _check_is_same_project(
+    objects: Objects,
+    published: Snapshot,
+    ours: Snapshot,
+    found: Sequence[FileRecord],
+    is_ancestor: IsAncestor,
+) -> None:
+    """Check that our snapshot has files of the published one, by their paths or their texts.
+
+    Nobody would find out otherwise that a project has taken the place of another one. Most projects
+    have a README.md and the like, so a few common files say nothing.
+
+    Raises:
+        StorageError: If the store refuses or is silent.
+        StoreError: If they have too little in common.
+    """
+    if await anyio.to_thread.run_sync(is_ancestor, published.commit, ours.commit):
+        return
+    content = await objects.get(published.records.name, published.records.size)
+    try:
+        theirs = records.loaded(content.data) if content is not None else []
+    except DamagedIndexError:  # then it is of no use to anybody, and is replaced
+        return
+    known = {mark for record in theirs for mark in (record.key, record.content_hash)}
+    common = sum(r.key in known or r.content_hash in known for r in found)
+    if theirs and common <= _LEAST_COMMON * min(len(theirs), len(found)):
+        raise StoreError(
+            f"what is published there ({published.description}, {counted(len(theirs), 'file')}) "
+            f"has {counted(common, 'file')} in common with this project; publish each project to "
+            "a place of its own, or remove what is there"
+        )
 
 
 async def _given_away(live: Live, published: Mapping[str, Blob]) -> Mapping[str, tuple[Path, Blob]]:
