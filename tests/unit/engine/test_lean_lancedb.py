@@ -56,6 +56,20 @@ def test_a_local_index_is_used_without_it(load: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "left"),
+    [
+        ("LANCE_IO_THREADS", "0", None),
+        ("LANCE_IO_THREADS", "2", "2"),
+        ("LANCE_CPU_THREADS", "many", None),
+        ("LANCE_IO_CORE_RESERVATION", "-1", None),
+    ],
+)
+def test_a_number_with_which_lance_would_wait_or_panic_counts_as_not_set(name, value, left) -> None:
+    code = f"import os; os.environ[{name!r}] = {value!r}; lean.load(); assert works()"
+    assert ran(f"{code}; print(os.environ.get({name!r}))") == [str(left)]
+
+
+@pytest.mark.parametrize(
     "code",
     [
         "import pyarrow.dataset as ds",

@@ -5,6 +5,7 @@ If a version of LanceDB needs more than is left, it is imported whole, at the us
 
 import importlib
 import importlib.util
+import logging
 import os
 import re
 import sys
@@ -16,6 +17,9 @@ from typing import Any
 
 from vector_index_mcp.engine.deferred import validators_when_used
 
+_log = logging.getLogger(__name__)
+
+_POSITIVE_NUMBERS = ("LANCE_IO_THREADS", "LANCE_CPU_THREADS", "LANCE_IO_CORE_RESERVATION")
 _CLOUD_FILE_SYSTEMS = ("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow._hdfs")
 _FILE_SYSTEMS = "pyarrow.fs"  # works without the modules above
 _DATASETS = "pyarrow.dataset"
@@ -31,6 +35,7 @@ def load() -> None:
     # Arrow's own allocator keeps freed memory: 16 MB more in an idle service (measured).
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     _find_temporary_folder()
+    _drop_senseless_numbers()
     if "lancedb" in sys.modules:
         return
     try:
@@ -51,6 +56,15 @@ def _find_temporary_folder() -> None:
         with suppress(FileNotFoundError):  # no folder can be written
             if (found := tempfile.gettempdir()) != os.environ.get("TMPDIR", "/tmp"):
                 os.environ["TMPDIR"] = found
+
+
+def _drop_senseless_numbers() -> None:
+    """Remove variables with which Lance waits for ever or panics, as if they were not set."""
+    for name in _POSITIVE_NUMBERS:
+        value = os.environ.get(name, "1")
+        if not (value.isascii() and value.isdigit() and int(value)):
+            _log.warning("%s=%r is no positive number and is left out", name, value)
+            del os.environ[name]
 
 
 def _forget() -> None:
