@@ -12,7 +12,7 @@ with a `Problem` leave that out: the `Remedies` of a tool set add it.
     |- ConfigFileError       an MCP client's configuration file cannot be read or changed
     |- BusyError             another process is this index's writer
     |- BackgroundError       the background service cannot be reached
-    |  |- NoServiceError     it cannot be started
+    |  |- NoServiceError     it cannot be started, or does not answer
     |  `- ServiceEndedError  it ended before it answered
     |- StoreError            LanceDB failed; the cause is kept
     |  |- StorageError       the disk or the network fails; a later try may succeed
@@ -182,7 +182,7 @@ class BackgroundError(VectorIndexError):
 
 
 class NoServiceError(BackgroundError):
-    """Raised when no background service can be started."""
+    """Raised when no background service can be started, or one hangs."""
 
 
 class ServiceEndedError(BackgroundError):

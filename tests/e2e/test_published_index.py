@@ -290,20 +290,30 @@ async def test_what_differs_from_the_commit_is_named(machines, origin, store):
     clone = ci.cloned(origin)
     assert ci.publish(clone, store)["problems"] == []
     put(clone, "part_1.py", "draft = 1\n")
-    put(clone, "new.py", "draft = 2\n")
+    put(clone, "new/two words.py", "draft = 2\n")
+    put(clone, "new/picture.png", "no text")  # which is not indexed
     done = ci.run("publish", clone, store)
     assert done.returncode == 0
-    assert "differ from the commit are published as they are: part_1.py, new.py\n" in done.stderr
+    named = "part_1.py, new/two words.py"
+    assert f"differ from the commit are published as they are: {named}\n" in done.stderr
 
 
-async def test_whoever_publishes_under_a_service_is_told_how_to(machines, origin, store):
+async def test_whoever_publishes_while_another_process_writes_the_index_is_told_so(
+    machines, origin, store
+):
     ci = machines("ci")
     clone = ci.cloned(origin)
-    async with session(clone, ci.variables) as served:
+    async with session(clone, ci.variables) as served:  # in the foreground
         await served.status_when(lambda now: now.status == "WATCHING")
+        done = ci.run("publish", clone, store)
+        assert (done.returncode, "publish when it has ended" in done.stderr) == (1, True)
+    assert ci.run("search", "-C", clone, "apple_7").returncode == 0  # which starts a service
+    try:
         done = ci.run("publish", clone, store)
         assert (done.returncode, f"`vector-index-mcp stop {clone}`" in done.stderr) == (1, True)
         assert not store.exists()
+    finally:
+        assert ci.run("stop", "--all").returncode == 0  # of this machine's
 
 
 def test_a_job_gives_its_vectors_to_the_team_as_well(machines, origin, store, tmp_path):

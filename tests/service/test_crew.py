@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import psutil
@@ -221,7 +222,7 @@ async def test_small_files_do_not_wait_for_a_large_one(root, crew, small, monkey
     left = [task for task in tasks if task.key not in first]
     while left:
         done = by_key(await crew.prepare(left, seconds=60))
-        assert 0 < len(done) <= crew_module._processors()
+        assert done
         left = [task for task in left if task.key not in done]
     assert len(await crew.prepare(tasks)) == len(tasks)  # without a limit
 
@@ -416,6 +417,24 @@ async def test_no_file_is_given_up_because_the_program_was_updated_under_its_ser
     monkeypatch.setattr(child_module, "_COMMAND", command)
     [found] = await getattr(crew, how)([Task(Folder(root), "m1.py")])
     assert (found.record.state, found.record.reason) == (INDEXED, NO_PROCESS)
+
+
+async def test_without_children_no_document_is_converted_here(root, crew, monkeypatch):
+    (root / "page.html").write_text("<p>x")
+    task = Task(Folder(root, reading=Reading(converts=True)), "page.html")
+    [indexed] = await crew.prepare([task])
+    await crew.end()
+    command = [
+        sys.executable,
+        "-c",
+        UPDATED_CHILDREN["it has another version"] + "child_main.main()",
+    ]
+    monkeypatch.setattr(child_module, "_COMMAND", command)
+    (root / "page.html").write_text("<p>y")
+    [found] = await crew.prepare([replace(task, known=indexed.record)])
+    assert (found.record, found.document) == (indexed.record, None)  # with its old stamp
+    [found] = await crew.prepare([task])
+    assert (found.record.state, found.record.reason) == (FAILED, NO_PROCESS)
 
 
 def test_nothing_is_parsed_in_this_process(root):

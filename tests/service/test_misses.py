@@ -41,13 +41,14 @@ def project(tmp_path):
         ({"kind": "docs"}, "`send_request` stands in files outside of kind 'docs'."),
         ({"path": "tests/*"}, "`send_request` stands in files outside of path 'tests/*'."),
         ({"path": "src"}, None),
+        ({"query": "END", "kind": "code"}, None),  # which `send_request` does not contain
         ({}, None),
     ],
 )
 async def test_a_name_that_a_limit_leaves_out_is_not_said_to_be_nowhere(client, limit, said_of_it):
-    text = await said(client, query="send_request", **limit)
+    text = await said(client, **{"query": "send_request"} | limit)
     assert (said_of_it in text) if said_of_it else ("outside of" not in text)
-    assert "outside of" not in await said(client, query="nonexistent_thing_xyz", **limit)
+    assert "outside of" not in await said(client, **limit | {"query": "nonexistent_thing_xyz"})
 
 
 @pytest.fixture

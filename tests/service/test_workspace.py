@@ -143,8 +143,21 @@ async def test_a_path_may_begin_with_the_name_of_a_project(client, services):
     assert {hit["file_path"] for hit in hits} == {str(shop / path) for path in SHOP}
     hits = await found(client, "price", path="shop/*/tax.py")
     assert [hit["file_path"] for hit in hits] == [str(shop / "src/tax.py")]
-    (shop / "shop").mkdir()  # then this is what is meant, in all projects
-    assert workspace.below_name("shop", shop, "shop/src") is None
+    sample = await found(client, "prices", similar_to="shop/src/cart.py:1")
+    assert sample
+    (shop / "shop").mkdir()  # then this is what is meant
+    assert path_in(shop, "shop/src", "shop") == "shop/src"
+
+
+async def test_a_folder_that_is_called_like_another_project_is_searched_as_well(client, services):
+    site, shop = root_of(services, "site"), root_of(services, "shop")
+    write(site, {"shop/src/till.py": "def price_of_till(): pass\n"})
+    wanted = {str(site / "shop/src/till.py"), *(str(shop / path) for path in SHOP)}
+
+    async def are_all_found():
+        return {hit["file_path"] for hit in await found(client, "price", path="shop/src")} == wanted
+
+    await eventually(are_all_found)
 
 
 async def test_what_stands_in_one_project_is_missing_in_none(client):

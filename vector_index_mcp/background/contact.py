@@ -34,6 +34,7 @@ JOINING_SECONDS = 3.0
 SILENT_SECONDS, PATIENCE_SECONDS = 15.0, 30.0
 """Until a service that says nothing, though a request waits, is asked whether it is there, and for
 it to answer. Together less than the minute that the clients of some SDKs wait."""
+PERHAPS_DONE = "; what it was asked for may or may not be done: look before you ask again"
 _ENDED = (
     "the background service ended before it answered; its index is kept. Ask again, but a change "
     "that you asked for may or may not have been made: look first"
@@ -207,7 +208,8 @@ def call(
             f"a request of {len(request):,} bytes is too long, {greeting.LONGEST_CALL_BYTES:,} is "
             "the most; shorten the query"
         )
-    asked = partial(_called, endpoint, request, on_progress, host_arguments, patience)
+    may_be_done = "" if may_repeat else PERHAPS_DONE
+    asked = partial(_called, endpoint, request, on_progress, host_arguments, patience, may_be_done)
     try:
         return asked()
     except ServiceEndedError:
@@ -228,6 +230,7 @@ def _called(
     on_progress: OnProgress,
     host_arguments: Sequence[str] | None,
     patience: float | None,
+    may_be_done: str,
 ) -> Any | None:
     try:
         if host_arguments is None:
@@ -239,11 +242,12 @@ def _called(
     with connection:
         _check_version(answer)
         try:
-            connection.settimeout(SILENT_SECONDS)
+            connection.settimeout(SILENT_SECONDS + PATIENCE_SECONDS)  # to read all of the request
             connection.sendall(request)
+            connection.settimeout(SILENT_SECONDS)
             return _result(_lines(connection, endpoint), on_progress)
         except TimeoutError as error:
-            raise NoServiceError(reason_of_silence(endpoint)) from error
+            raise NoServiceError(f"{reason_of_silence(endpoint)}{may_be_done}") from error
         except OSError as error:
             raise ServiceEndedError(_ENDED) from error
 

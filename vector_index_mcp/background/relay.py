@@ -17,7 +17,7 @@ from vector_index_mcp.background import launching, messages
 from vector_index_mcp.background.asked import Handshake, Request, UnderWay
 from vector_index_mcp.background.catalogue import Catalogue
 from vector_index_mcp.background.connection import Connection
-from vector_index_mcp.background.contact import PATIENCE_SECONDS, SILENT_SECONDS
+from vector_index_mcp.background.contact import PATIENCE_SECONDS, PERHAPS_DONE, SILENT_SECONDS
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.errors import SYSTEM_ERRORS, VectorIndexError, sentence
 
@@ -26,7 +26,6 @@ _CHUNK_BYTES = 65_536
 _MOST_WAITING, _MOST_WAITING_BYTES = 256, 1_000_000
 _LEFT = "the client left before the background service answered"
 _AGAIN = "; ask again"
-_PERHAPS_DONE = "; what it was asked for may or may not be done: look before you ask again"
 
 
 def run(
@@ -145,7 +144,7 @@ class _Session:
         return message.method == messages.CALL and not self._catalogue.only_reads(message.tool)
 
     def _what_to_do(self, request: Request) -> str:
-        return _PERHAPS_DONE if request.is_read and self._may_change(request) else _AGAIN
+        return PERHAPS_DONE if request.is_read and self._may_change(request) else _AGAIN
 
     def _refuse(self, request: Request, reason: str) -> None:
         self._write(messages.refusal(request.message, reason))

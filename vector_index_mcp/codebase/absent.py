@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import FileRecord, Filters
+from vector_index_mcp.engine.types import NO_FILTERS, FileRecord, Filters
 from vector_index_mcp.engine.words import joined, last_name, words
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.files import secrets
@@ -115,6 +115,20 @@ async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool =
         if not await store.matching([each], 1, filters):
             return is_acronym or not await store.contents.has_text(name, filters)
     return False
+
+
+async def left_out(store: Store, query: Query, absent_words: Sequence[str]) -> list[str]:
+    """Those of the words that `absent` has returned which the index contains all the same.
+
+    Raises:
+        StoreError: If the index cannot be read.
+    """
+    acronyms = _acronyms_of(query)
+    return [
+        word
+        for word in absent_words
+        if not await lacks(store, word, NO_FILTERS, is_acronym=word.lower() in acronyms)
+    ]
 
 
 def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:

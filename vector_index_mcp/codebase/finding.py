@@ -156,7 +156,7 @@ class _Search:
         """A sentence about those of these words that the limits of the search leave out."""
         if self.filters == NO_FILTERS:
             return ""
-        words = [w for w in absent_words if not await absent.lacks(self.store, w, NO_FILTERS)]
+        words = await absent.left_out(self.store, self.wanted.query, absent_words)
         named = " and ".join(f"`{word}`" for word in words)
         verb = "stands" if len(words) == 1 else "stand"
         return f"{named} {verb} in files outside of {self._limits}." if words else ""

@@ -116,7 +116,7 @@ class Namer:
         return replace(found, remark=f"{said} {found.remark}".strip())
 
     def _nowhere(self, place: Place) -> Named:
-        """Say that no file has this path, if the query can be nothing else."""
+        """Say that no file has this path, if the query looks like nothing else."""
         is_path = "/" in place.path and "://" not in self.text and not place.path.endswith("/")
         is_file = is_path and not _HAS_SPACE.search(place.path) and language_of(place.name) != OTHER
         return Named(remark=f"No file is called {quoted(place.path)}." if is_file else "")

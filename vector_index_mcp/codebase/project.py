@@ -88,6 +88,15 @@ def resolve_project(path: str, *, allow_broad: bool = False) -> Path:
     return folder
 
 
+def _missing(path: str) -> Path | None:
+    """The absolute path of a folder that could be a project and does not exist; else None."""
+    try:
+        folder = Path(path).expanduser().resolve()
+        return None if folder.exists() else folder
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
 def resolve_projects(paths: Sequence[str], *, allow_broad: bool = False) -> list[Path]:
     """The absolute paths of several projects, each once, links resolved.
 
@@ -106,9 +115,10 @@ def resolve_projects(paths: Sequence[str], *, allow_broad: bool = False) -> list
         try:
             found[resolve_project(path, allow_broad=allow_broad)] = None
         except ProjectError as error:
-            if os.path.lexists(path):
+            missing = _missing(path)
+            if missing is None:
                 raise
-            found[Path(os.path.abspath(Path(path).expanduser()))] = error  # noqa: PTH100
+            found[missing] = error
     if all(found.values()):
         raise next(error for error in found.values() if error is not None)
     return [*found]

@@ -179,11 +179,7 @@ class Workspace:
         if wanted := (asked.project or "").strip():
             name = _name_meant(wanted, self.projects)
             chosen = {name: self.projects[name]}
-        path = asked.path or ""
-        below = {name: below_name(name, root, path) for name, root in chosen.items()}
-        if named := {name: rest for name, rest in below.items() if rest is not None}:
-            return named
-        paths = {name: path_in(root, path) for name, root in chosen.items()}
+        paths = {name: path_in(root, asked.path or "", name) for name, root in chosen.items()}
         inside = {name: path for name, path in paths.items() if path is not None}
         if not inside:
             roots = ", ".join(visible(str(root)) for root in chosen.values())
@@ -208,7 +204,7 @@ class Workspace:
             QueryError: If `similar_to` names no sample.
             BackgroundError: If no sample was found, but not every project could be asked.
         """
-        inside = {name: path_in(root, similar_to) for name, root in self.projects.items()}
+        inside = {name: path_in(root, similar_to, name) for name, root in self.projects.items()}
 
         async def sampled(name: str) -> Values:
             return await self._asked(name, "sample", {"similar_to": inside[name]})
@@ -253,16 +249,20 @@ def names_of(projects: Sequence[Path]) -> dict[str, Path]:
     return names
 
 
-def path_in(project: Path, path: str) -> str | None:
+def path_in(project: Path, path: str, name: str = "") -> str | None:
     """A path or glob relative to a project; empty for the whole project, None if it lies elsewhere.
 
     Args:
         project: The project's folder, resolved.
         path: The path as the user wrote it; a relative one counts in every project.
+        name: What the project is called. A relative path may begin with it, if the project has
+            nothing of that name.
     """
     wanted = path.strip()
     if not Path(wanted).is_absolute():
-        return wanted
+        beginning = f"{name}/"
+        is_named = bool(name) and wanted.startswith(beginning)
+        return wanted[len(beginning) :] if is_named and not (project / name).exists() else wanted
     root, ways = project.as_posix(), [wanted.replace(os.sep, "/")]
     with suppress(OSError, ValueError):  # no valid path
         ways.append(os.path.realpath(wanted))
@@ -272,17 +272,6 @@ def path_in(project: Path, path: str) -> str | None:
         if written.startswith(f"{root}/"):
             return written[len(root) + 1 :]
     return None
-
-
-def below_name(name: str, project: Path, path: str) -> str | None:
-    """The path in a project, if it begins with the project's name; else None.
-
-    A folder of that name in the project comes first.
-    """
-    wanted = f"{path.strip().replace(os.sep, '/').rstrip('/')}/"
-    if not wanted.startswith(f"{name}/") or os.path.lexists(project / name):
-        return None
-    return wanted.removeprefix(f"{name}/").rstrip("/")
 
 
 def _name_meant(wanted: str, projects: Mapping[str, Path]) -> str:

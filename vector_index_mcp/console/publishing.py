@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import progress
 from vector_index_mcp.console.commands import awaited
@@ -37,6 +38,7 @@ from vector_index_mcp.objects.store import Objects
 from vector_index_mcp.processes import git
 from vector_index_mcp.serving.folders import team_place
 from vector_index_mcp.serving.loading import load_codebase
+from vector_index_mcp.serving.names import CODEBASE
 from vector_index_mcp.settings import Settings, store_of
 
 _MOST_NAMED = 3
@@ -120,17 +122,26 @@ async def _publish(
             await _complete(codebase)
             async with codebase.index.tidied() as live:
                 published = await publish(objects, live, state, is_ancestor)
+                changed = [path for path in changed if live.ledger.get(path) is not None]
                 await _share(live.index, team_place(settings), published)
     except* BusyError:
-        raise BusyError(
-            f"the background service of {project} keeps the index, and only one process can; end "
-            f"it with `vector-index-mcp stop {shlex.quote(str(project))}`, and publish then"
-        ) from None
+        raise _busy(project) from None
     if changed:
         listed = ", ".join(changed[:_MOST_NAMED]) + (" and more" if changed[_MOST_NAMED:] else "")
         _note(published, f"files that differ from the commit are published as they are: {listed}")
     await _clean(objects, keep_hours, published)
     return published
+
+
+def _busy(project: Path) -> BusyError:
+    if endpoint_of(CODEBASE, project).keeper is None:
+        return BusyError(
+            f"another process writes the index of {project}; publish when it has ended"
+        )
+    return BusyError(
+        f"the background service of {project} keeps the index, and only one process can; end it "
+        f"with `vector-index-mcp stop {shlex.quote(str(project))}`, and publish then"
+    )
 
 
 def _check_is_not_indexed(uri: str, project: Folder) -> None:

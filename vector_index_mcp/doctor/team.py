@@ -23,9 +23,9 @@ from vector_index_mcp.settings import PREFIX, Settings
 
 _SECONDS = 10.0  # for a listing, which usually takes well below one second
 _AS_THE_TEAM = "use the version and the settings of those who publish it"
-_NOT_FOR_DOCUMENTS = "not used; teams share indexes of projects, not of documents"
-_PUBLISH = f"publish it (`vector-index-mcp publish`), or correct {PREFIX}SHARED_INDEX"
+_NOT_FOR_DOCUMENTS = "not used; teams share indexes and vectors of projects, not of documents"
 _SETTING, _SETTING_OF_INDEX = f"{PREFIX}SHARED_CACHE", f"{PREFIX}SHARED_INDEX"
+_PUBLISH = f"publish it (`vector-index-mcp publish`), or correct {_SETTING_OF_INDEX}"
 
 
 def vectors(case: Case) -> Finding:

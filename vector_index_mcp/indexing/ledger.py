@@ -142,7 +142,7 @@ class Ledger:
         self.revision += 1
         lacking = self._without_vector
         given_up = {key: count for key, count in lacking.items() if key not in self._waiting}
-        self._waiting = given_up | {key: lacking[key] for key in self._waiting}
+        self._waiting = given_up | {key: lacking.get(key, n) for key, n in self._waiting.items()}
 
     def note_dimension_changed(self) -> None:
         """Note that no chunk has a vector any more."""

@@ -56,7 +56,7 @@ class Progress:
     lacks_vectors: bool
     """Whether chunks wait for vectors, or may have to be embedded again."""
     vectors_failure: str
-    """Why vectors cannot be stored; empty if they can, as far as is known."""
+    """Why vectors cannot be made or stored; empty if they can, as far as is known."""
     embedder_state: str
     embedder_reason: str
     embedder_sharers: int

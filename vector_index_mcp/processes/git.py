@@ -66,13 +66,16 @@ def default_branch_of(folder: Path) -> str:
 
 
 def changed_files(folder: Path) -> list[str]:
-    """The files in a folder that differ from its last commit, new ones included; paths for people.
+    """The files in a folder that differ from its last commit, new ones included; relative paths.
 
     Files that git ignores do not count. Empty if git cannot tell.
     """
-    no_program = ("-c", "core.fsmonitor=false")  # of the repository's settings
-    said = _said(folder, *no_program, "status", "--porcelain", "--no-renames", "--", ".")
-    return [line.strip().partition(" ")[2].strip() for line in said.splitlines()]
+    inside = _said(folder, "rev-parse", "--show-prefix")
+    options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
+    said = _said(folder, "-c", "core.fsmonitor=false", "status", *options, "--", ".")
+    # Of the first entry, "M path" may be left of " M path".
+    paths = (entry.lstrip().partition(" ")[2].lstrip() for entry in said.split("\0") if entry)
+    return [path.removeprefix(inside) for path in paths]
 
 
 def lies_before(folder: Path, commit: str, other: str) -> bool:

@@ -119,8 +119,8 @@ async def _joined(connection: socket.socket, wanted: dict[str, Any]) -> "SharedW
     received = BufferedByteReceiveStream(stream)
     worker = None
     try:
-        await stream.send(frames.line(wanted))
         with anyio.fail_after(_START_SECONDS):
+            await stream.send(frames.line(wanted))
             answer = frames.parse(await received.receive_until(b"\n", LONGEST_HEADER_BYTES))
         if "failed" in answer:
             raise OSError(answer.get("errno"), answer["failed"])

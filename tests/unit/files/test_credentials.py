@@ -98,6 +98,8 @@ def test_nothing_is_left_to_mask(half: Half) -> None:
             f"postgres://admin:{'*' * 15}@db.acme.io\n",
         ),
         ("DB_PASSWORD=your-password-here-123\n", None),
+        ("token = u2fTokenResponseV2Bytes4User\n", None),
+        ("secret = tokenV2Sha1Utf8B64\n", None),
         ("SECRET=example-token-abc123\n", None),
         ('password = "user_secret_1a2b"\n', None),
         # Words with numbers, where nothing but a name stands before them.

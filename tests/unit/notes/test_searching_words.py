@@ -207,12 +207,15 @@ def test_an_answer_says_that_chapters_are_left_out():
         ("Deploying", "deploying"),
         ("when rollout canary", "rollout"),
         ("roll", "roll"),
+        ("(Rollout)?", "rollout"),
+        ("部署", "部署"),
+        ("session", "session"),
         ("plo op lout", None),  # only inside of words, or too short to say anything
     ],
 )
 def test_an_answer_without_a_match_names_a_document_with_the_word_in_its_title(query, word):
     with TemporaryDirectory() as folder:
-        head = "---\ntitle: Deploying\nkeywords: [rollout, ops]\n---\n\n"
+        head = "---\ntitle: Deploying\nkeywords: [rollout, ops, 部署, cookie-session]\n---\n\n"
         put(Path(folder), "projects/p/knowledge/a.md", f"{head}How we ship.\n\n## One\n\ntext\n")
         disk = Disk(Path(folder))
         given = {"project_id": "p", "query": query, "all_projects": False}

@@ -58,6 +58,7 @@ _PLACEHOLDER = re.compile(
     r"|undefined|null|\*\*|insert|goes.?here|12345678|abcdef|01234567"
 )
 _ITS_OWN_NAME = re.compile(r"(?i)passw|secret|token|api[_-]?key|user")
+_HUMPS = re.compile(r"[A-Z][a-z]{2,}")  # an identifier has several
 _LEAST_REST, _LEAST_RUNS_OF_REST = 9, 4
 _FILLING = re.compile(r"[xX0.*_-]{12}$|EXAMPLE|\*\*")
 _NAME_LIKE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[\w$]+)*")
@@ -78,7 +79,8 @@ def _has_more(value: str) -> bool:
     rest = _ITS_OWN_NAME.sub(" ", value)
     runs = _RUNS.findall(rest)
     is_long_enough = sum(map(len, runs)) >= _LEAST_REST and len(runs) >= _LEAST_RUNS_OF_REST
-    return is_long_enough and bool(_DIGIT.search(rest)) and not is_name_of_parts(value)
+    is_name = is_name_of_parts(value) or len(_HUMPS.findall(value)) > 1
+    return is_long_enough and bool(_DIGIT.search(rest)) and not is_name
 
 
 def is_blank(token: str) -> bool:

@@ -23,13 +23,14 @@ from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.scan import Stamp
-from vector_index_mcp.indexing.ledger import is_cut_by_lines
+from vector_index_mcp.indexing.ledger import GIVEN_UP, INDEXED, is_cut_by_lines
 from vector_index_mcp.indexing.preparing.child import CRASHED, HUNG, TOO_SLOW, Child, EndedError
 from vector_index_mcp.indexing.preparing.file import (
     NO_PROCESS,
     Prepared,
     Request,
     Task,
+    failed,
     given_up,
     prepare,
 )
@@ -124,7 +125,7 @@ class Crew:
         large = await anyio.to_thread.run_sync(_large, left) if math.isfinite(seconds) else set()
         small = [task for task in left if task.key not in large]
         if large and not small:
-            waiting = [[task] for task in left[: _processors()]]
+            waiting = [[task] for task in left]
         elif self._needs_crew(small):
             waiting = [list(portion) for portion in batched(small, _FILES_PER_PORTION)]
         else:
@@ -159,7 +160,6 @@ class Crew:
             if reason in {TOO_SLOW, HUNG}:
                 await self._set_aside(left[:1])
             else:
-                _log.warning("%r is cut by its lines: %s", left[0].key, reason)
                 done.append(await self.by_lines(left[0], reason))
             left = left[1:]
         return self._no_longer_late(done)
@@ -260,16 +260,20 @@ class Crew:
             left = tasks[len(answers) :]
             if reason:
                 culprit, *left = left
-                _log.warning("%r is cut by its lines: %s", culprit.key, reason)
                 done.append(await self.by_lines(culprit, reason, polite=polite))
             if left:
                 waiting.append(left)
         return done
 
     async def by_lines(self, task: Task, reason: str, *, polite: bool = False) -> Prepared:
-        """Prepare a file that cannot be parsed for this reason: cut it by its lines."""
-        if read.is_converted(task.folder, task.key):  # it would be converted once more
+        """Prepare a file that cannot be parsed for this reason: cut it by its lines.
+
+        A document of another format is given up, since it would be converted once more.
+        """
+        if read.is_converted(task.folder, task.key):
+            _log.error("%r cannot be converted: %s", task.key, reason)
             return given_up(task, reason)
+        _log.warning("%r is cut by its lines: %s", task.key, reason)
         answers, still = await self._ask([task], _Manner(polite=polite, by_lines=reason))
         if still:
             _log.error("%r cannot be prepared: %s", task.key, still)
@@ -353,10 +357,17 @@ class Crew:
             await self.warm_up()
 
     def _here(self, tasks: Sequence[Task]) -> list[Prepared]:
-        """Prepare files in this process, without parsing them: cut them by their lines."""
+        """Prepare files in this process, without parsing them: cut them by their lines.
+
+        Those that would have to be converted stay as they were indexed, or fail, until the next
+        run tries them again.
+        """
         return [self._here_safely(task) for task in tasks]
 
     def _here_safely(self, task: Task) -> Prepared:
+        if read.is_converted(task.folder, task.key):  # that may take minutes, or crash
+            is_known = task.known is not None and task.known.state == INDEXED
+            return Prepared(task.key, task.known, None) if is_known else failed(task, NO_PROCESS)
         try:
             return prepare(self.recipe, task, NO_PROCESS)
         except MemoryError:
@@ -371,7 +382,9 @@ def _large(tasks: Sequence[Task]) -> set[str]:
 def _was_slow(task: Task) -> bool:
     """Whether the parser took long on the file, or ended its process, at the last try."""
     known = task.known
-    return known is not None and is_cut_by_lines(known) and known.reason != NO_PROCESS
+    if known is None or known.reason == NO_PROCESS:
+        return False
+    return is_cut_by_lines(known) or known.reason.startswith(GIVEN_UP)
 
 
 async def _end(child: Child | None) -> None:

@@ -91,12 +91,12 @@ def prepare(recipe: Recipe, task: Task, by_lines: str = "") -> Prepared:
         raise
     except Exception:  # noqa: BLE001 - one file must not keep the others from the index
         _log.exception("%r could not be indexed", task.key)
-        return _failed(task, "internal error, see the log")
+        return failed(task, "internal error, see the log")
 
 
 def given_up(task: Task, reason: str) -> Prepared:
     """The result for a file that cannot be prepared; it is tried again only when it changes."""
-    return _failed(task, f"{GIVEN_UP}: {reason}")
+    return failed(task, f"{GIVEN_UP}: {reason}")
 
 
 def is_storable(key: str) -> bool:
@@ -108,7 +108,8 @@ def is_storable(key: str) -> bool:
     return True
 
 
-def _failed(task: Task, reason: str) -> Prepared:
+def failed(task: Task, reason: str) -> Prepared:
+    """The result for a file that cannot be prepared now; a run tries it again."""
     skipped = read.Skipped(reason, read.stamp_now(task.folder, task.key))
     return _without_text(task.key, skipped, FAILED)
 

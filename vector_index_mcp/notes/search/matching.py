@@ -6,6 +6,7 @@ first (saturation as in BM25, with the usual constants). Titles, keywords and he
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ from vector_index_mcp.notes.texts.reading import ReadDocument
 
 INTRODUCTION = "(Document Introduction)"
 _AROUND_CHARS = 50
-_LEAST_CHARS_OF_A_HINT = 3  # of words like "do" and "in", a title says nothing
+_WORD = re.compile(r"\w+")
+_LEAST_CHARS_OF_A_HINT = 3  # that a title has words like "do" and "in" says nothing
 _MOST_CONTEXTS = 1  # for each word in each chapter; with three, an answer had 700 KB
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 _TITLE, _KEYWORD, _HEADING = 3.0, 2.0, 2.0
@@ -88,13 +90,17 @@ def search(documents: Iterable[tuple[str, ReadDocument]], query: str) -> list[Fo
 
 def titled(documents: Iterable[tuple[str, ReadDocument]], query: str) -> tuple[str, str] | None:
     """Return a document and a word of the query that begins a word of its title or keywords."""
-    words = tuple(word for word in words_of(query) if len(word) >= _LEAST_CHARS_OF_A_HINT)
+    words = [word for word in _WORD.findall(query.lower()) if not _says_nothing(word)]
     for _, read in documents:
-        own = f"{read.metadata.title} {' '.join(read.metadata.keywords)}".lower()
-        begins = (word for word in words if any(each.startswith(word) for each in own.split()))
+        own = _WORD.findall(f"{read.metadata.title} {' '.join(read.metadata.keywords)}".lower())
+        begins = (word for word in words if any(each.startswith(word) for each in own))
         if (word := next(begins, None)) is not None:
             return read.document.name, word
     return None
+
+
+def _says_nothing(word: str) -> bool:
+    return word.isascii() and len(word) < _LEAST_CHARS_OF_A_HINT
 
 
 def best(matches: Sequence[Match], most: int) -> list[Match]:
