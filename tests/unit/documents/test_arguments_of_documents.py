@@ -6,7 +6,10 @@ from vector_index_mcp.protocol import told_of_ignored
 
 def test_what_a_tool_does_not_know_is_named_as_it_was_given():
     given = {"query": "q", "minScore": 1, "min_score": 1, "\ud800": 1, "x" * 999: 1}
-    assert ignored(SearchArguments, given) == ["min_score", "?", "x" * 200 + "…"]
+    names = ignored(SearchArguments, given)
+    assert names == ["min_score", "\ud800", "x" * 999]
+    told = told_of_ignored(names).encode().decode()  # an answer must be valid Unicode
+    assert told.endswith(f"'min_score', '\\ud800', '{'x' * 300}…'")
     assert ignored(SearchArguments, ["no object"]) == []
 
 
