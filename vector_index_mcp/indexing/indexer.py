@@ -248,7 +248,7 @@ class Indexer:
         if len(changes.dirty) > FILES_PER_BATCH:  # a branch was switched, a folder moved in
             self._worklist.add(changes)
             if self.runs.current is not None:
-                self.runs.current.expect(len(changes.dirty) + len(changes.gone))
+                self.runs.current.expect([*changes.dirty, *changes.gone])
         elif changes.dirty or changes.gone:
             await self._index(changes)
 
@@ -274,14 +274,14 @@ class Indexer:
             changes.dirty += again.difference(changes.dirty)
         self._settle(changes)
         self._worklist.add(changes)
-        run.plan(len(tree.files), len(changes.dirty) + len(changes.gone))
+        run.plan(len(tree.files), [*changes.dirty, *changes.gone])
 
     async def _index_scanned(self) -> None:
         files, outcome = await self._passage.step(self.live)
         if self.runs.current is None:
             self.live.text_moved.send()
             return
-        self.runs.current.advance(len(files), outcome)
+        self.runs.current.advance(files, outcome)
 
     async def _index(self, changes: Changes) -> None:
         """Bring a few files up to date at once, in a batch of their own."""
@@ -337,13 +337,13 @@ class Indexer:
         except StoreError as error:
             self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
             raise
-        run.plan(len(tree.files), len(tree.files))
+        run.plan(len(tree.files), tree.files)
 
     async def _continue_rebuild(self, rebuild: Rebuild) -> None:
         try:
             files, outcome = await rebuild.passage.step(self.live)
             if self.runs.current is not None:
-                self.runs.current.advance(len(files), outcome)
+                self.runs.current.advance(files, outcome)
             if files:
                 return
             async with self.live.writing():

@@ -1,6 +1,7 @@
 """A run: a scan of all folders and the indexing of all it finds. Progress is reported by run."""
 
 import time
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -48,6 +49,7 @@ class Run:
     files_seen: int = 0
     """Files that are not ignored; 0 until the folders are walked."""
     files_to_do: int = 0
+    """Files that are new or have changed, plus vanished ones; each counts once."""
     files_done: int = 0
     outcome: Outcome = field(default_factory=Outcome)
     error: str | None = None
@@ -56,31 +58,41 @@ class Run:
     seconds: float = 0.0
     """How long the run took; 0 while it is under way."""
     _clock: float = field(default_factory=time.monotonic)
+    _expected: set[str] = field(default_factory=set)
+    _done: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
         """Start the clock of the run now."""
         self.started, self._clock = datetime.now(UTC), time.monotonic()
 
-    def advance(self, files: int, outcome: Outcome) -> None:
-        """Note that `files` more files are done."""
-        self.files_done += files
+    def advance(self, files: Collection[str], outcome: Outcome) -> None:
+        """Note that more files are done; one that is read once more counts once."""
+        again = len(self._done.intersection(files))
+        self._done.update(files)
+        self.files_done = len(self._done)
         self.outcome.add(outcome)
-        self._signal()
+        self.outcome.unchanged -= min(again, outcome.unchanged)
+        self._count()
 
-    def plan(self, seen: int, to_do: int) -> None:
-        """Note that a walk has seen so many files, and that `to_do` files have to be done."""
-        self.files_seen, self.files_to_do = seen, self.files_done + to_do
-        self._signal()
+    def plan(self, seen: int, to_do: Iterable[str]) -> None:
+        """Note that a walk has seen so many files, and which of them have to be done."""
+        self.files_seen, self._expected = seen, set(to_do)
+        self._count()
 
-    def expect(self, files: int) -> None:
-        """Note that `files` more files have to be done, which the walk did not count."""
-        self.files_to_do += files
+    def expect(self, files: Iterable[str]) -> None:
+        """Note that more files have to be done, which the walk did not find."""
+        self._expected.update(files)
+        self._count()
+
+    def _count(self) -> None:
+        self.files_to_do = len(self._done | self._expected)
         self._signal()
 
     def finish(self, error: str | None = None) -> None:
         """End the run; with `error` if the index does not match the folders."""
         self.error = error
         self.seconds = self.elapsed
+        self._expected, self._done = set(), set()  # of all files of a large project
         self.finished.set()
         self._signal()
 
@@ -89,6 +101,8 @@ class Run:
         failed = max(self.outcome.failed, earlier.outcome.failed)  # what failed was tried again
         self.outcome.add(earlier.outcome)
         self.outcome.failed = failed
+        # What was indexed just now may have been read once more.
+        self.outcome.unchanged -= min(earlier.outcome.indexed, self.outcome.unchanged)
 
     @property
     def elapsed(self) -> float:

@@ -3,21 +3,38 @@
 from vector_index_mcp.indexing.run import Kind, Outcome, Run
 
 
+def keys(first, end=None):
+    """The keys of some files: of so many, or of those from one number to another."""
+    return [f"file{n}" for n in (range(first) if end is None else range(first, end))]
+
+
 def test_what_joins_a_run_is_expected_of_it():
     run = Run(Kind.START, 1)
-    run.advance(5, Outcome())
-    run.plan(seen=300, to_do=300)
-    run.advance(295, Outcome())
-    run.expect(1_200)
+    run.advance(keys(5), Outcome())
+    run.plan(300, keys(5, 305))
+    run.advance(keys(5, 300), Outcome())
+    run.expect(keys(305, 1_505))
     assert (run.files_done, run.files_to_do) == (300, 1_505)
-    run.advance(1_205, Outcome())
+    run.advance(keys(300, 1_505), Outcome())
     assert (run.files_done, run.files_to_do) == (1_505, 1_505)
+
+
+def test_a_file_that_is_read_once_more_counts_once():
+    """Its time is so recent that a later write could leave it, and another walk joins the run."""
+    run = Run(Kind.START, 1)
+    run.plan(8, keys(8))
+    run.advance(keys(8), Outcome(read=8, indexed=8))
+    run.plan(8, keys(8))
+    assert (run.files_done, run.files_to_do) == (8, 8)
+    run.advance(keys(8), Outcome(read=8, unchanged=7, indexed=1))
+    assert (run.files_done, run.files_to_do) == (8, 8)
+    assert (run.outcome.indexed, run.outcome.unchanged) == (9, 0)
 
 
 def test_the_time_left_is_never_less_than_nothing():
     run = Run(Kind.START, 1)
-    run.plan(seen=1, to_do=1)
-    run.advance(2, Outcome())
+    run.plan(1, keys(1))
+    run.advance(keys(2), Outcome())
     assert run.seconds_left == 0
 
 
@@ -30,7 +47,8 @@ def test_a_run_ends_when_it_is_finished():
 
 def test_two_runs_that_were_one_for_their_caller_are_counted_together():
     opening, request = Run(Kind.START, 1), Run(Kind.REQUEST, 2)
-    opening.advance(3, Outcome(read=3, indexed=1, skipped=1, failed=1))
-    request.advance(2, Outcome(read=2, indexed=1, failed=1))  # what had failed fails again
+    opening.advance(keys(3), Outcome(read=3, indexed=1, skipped=1, failed=1))
+    # What had failed fails again, and what was indexed is read once more.
+    request.advance(keys(4), Outcome(read=4, indexed=1, failed=1, unchanged=2))
     request.continue_from(opening)
-    assert request.outcome == Outcome(read=5, indexed=2, skipped=1, failed=1)
+    assert request.outcome == Outcome(read=7, indexed=2, skipped=1, failed=1, unchanged=1)
