@@ -561,3 +561,11 @@ def test_what_a_team_shares_is_not_missed_for_documents(case, tmp_path):
     )
     for check in (team.vectors, team.index):
         assert "of projects, not of documents" in check(documents).words
+
+
+def test_commands_that_are_advised_can_be_pasted(tmp_path):
+    folder = tmp_path / "my project; x"
+    folder.mkdir()
+    subject = make_case(folder, tmp_path).subject
+    assert subject.build == f"vector-index-mcp index '{folder}'"
+    assert subject.stop == f"vector-index-mcp stop '{folder}'"

@@ -114,8 +114,9 @@ class Project:
         self.project, self._settings = project, settings
         self.place = Place(index_uri(project, settings.lancedb_uri), str(project), project)
         self.wording = of_code(settings.embedding_model)
-        self.build = f"vector-index-mcp index {project}"
-        self.stop = f"vector-index-mcp stop {project}"
+        path = shlex.quote(str(project))
+        self.build = f"vector-index-mcp index {path}"
+        self.stop = f"vector-index-mcp stop {path}"
 
     def endpoint(self) -> Endpoint:
         """The endpoint of the project's service."""
