@@ -67,25 +67,25 @@ class Run:
 
     def advance(self, files: Collection[str], outcome: Outcome) -> None:
         """Note that more files are done; one that is read once more counts once."""
-        again = len(self._done.intersection(files))
-        self._done.update(files)
-        self.files_done = len(self._done)
+        new = set(files) - self._done
+        self._done |= new
+        self.files_done += len(new)
+        self.files_to_do += len(new - self._expected)
         self.outcome.add(outcome)
-        self.outcome.unchanged -= min(again, outcome.unchanged)
-        self._count()
+        self.outcome.unchanged -= min(len(files) - len(new), outcome.unchanged)
+        self._signal()
 
     def plan(self, seen: int, to_do: Iterable[str]) -> None:
         """Note that a walk has seen so many files, and which of them have to be done."""
         self.files_seen, self._expected = seen, set(to_do)
-        self._count()
+        self.files_to_do = len(self._done | self._expected)
+        self._signal()
 
     def expect(self, files: Iterable[str]) -> None:
         """Note that more files have to be done, which the walk did not find."""
-        self._expected.update(files)
-        self._count()
-
-    def _count(self) -> None:
-        self.files_to_do = len(self._done | self._expected)
+        new = set(files) - self._expected
+        self._expected |= new
+        self.files_to_do += len(new - self._done)
         self._signal()
 
     def finish(self, error: str | None = None) -> None:

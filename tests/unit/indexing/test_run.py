@@ -1,5 +1,8 @@
 """What a run tells of its progress."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from vector_index_mcp.indexing.run import Kind, Outcome, Run
 
 
@@ -29,6 +32,28 @@ def test_a_file_that_is_read_once_more_counts_once():
     run.advance(keys(8), Outcome(read=8, unchanged=7, indexed=1))
     assert (run.files_done, run.files_to_do) == (8, 8)
     assert (run.outcome.indexed, run.outcome.unchanged) == (9, 0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["plan", "expect", "advance"]), st.sets(st.integers(0, 9))),
+        max_size=12,
+    )
+)
+def test_what_is_to_do_is_what_is_expected_or_done(steps):
+    run, expected, done = Run(Kind.START, 1), set(), set()
+    for what, numbers in steps:
+        files = {f"file{n}" for n in numbers}
+        if what == "plan":
+            run.plan(10, files)
+            expected = files
+        elif what == "expect":
+            run.expect(files)
+            expected = expected | files
+        else:
+            run.advance(files, Outcome())
+            done |= files
+        assert (run.files_done, run.files_to_do) == (len(done), len(done | expected))
 
 
 def test_the_time_left_is_never_less_than_nothing():
