@@ -33,6 +33,7 @@ no memory is left.
 import contextlib
 import errno
 import os
+from collections.abc import Sequence
 from enum import StrEnum, auto
 
 _MEMORY = "end other programs, or raise the limit of memory (`ulimit -v`) where it is started"
@@ -283,6 +284,11 @@ def split_remedy(message: str) -> tuple[str, str]:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: "1 file", "2 files"; not for sentences of a contract."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names as a list for a message: "a, b and more"."""
+    return ", ".join(names[:most]) + (" and more" if len(names) > most else "")
 
 
 def quoted(text: str) -> str:

@@ -67,16 +67,28 @@ def resolve_project(path: str, *, allow_broad: bool = False) -> Path:
     Raises:
         ProjectError: If it is no readable folder, or a drive's root or a home folder.
     """
+    return _checked(path, *_resolved(path), allow_broad=allow_broad)
+
+
+def _resolved(path: str) -> tuple[Path, bool]:
+    """The absolute path that a user means, links resolved, and whether something is there.
+
+    Raises:
+        ProjectError: If it cannot be the path of anything.
+    """
     try:
         folder = Path(path).expanduser().resolve()
-        is_folder, exists = folder.is_dir(), folder.exists()
+        return folder, folder.exists()
     except (OSError, RuntimeError, ValueError) as error:
         raise ProjectError(
             f"{path!r} is not a usable path ({error}); give the path of a project's folder"
         ) from error
+
+
+def _checked(path: str, folder: Path, exists: bool, *, allow_broad: bool) -> Path:
     if not exists:
         raise ProjectError(f"{path} does not exist; give the path of a project's folder")
-    if not is_folder:
+    if not folder.is_dir():
         raise ProjectError(f"{path} is a file; give the path of the folder it lies in")
     if not os.access(folder, os.R_OK | os.X_OK):
         raise ProjectError(f"{folder} cannot be read; give yourself permission to list it")
@@ -86,15 +98,6 @@ def resolve_project(path: str, *, allow_broad: bool = False) -> Path:
             "or set VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
         )
     return folder
-
-
-def _missing(path: str) -> Path | None:
-    """The absolute path of a folder that could be a project and does not exist; else None."""
-    try:
-        folder = Path(path).expanduser().resolve()
-        return None if folder.exists() else folder
-    except (OSError, RuntimeError, ValueError):
-        return None
 
 
 def resolve_projects(paths: Sequence[str], *, allow_broad: bool = False) -> list[Path]:
@@ -110,15 +113,9 @@ def resolve_projects(paths: Sequence[str], *, allow_broad: bool = False) -> list
     Raises:
         ProjectError: If one cannot be a project, or none exists.
     """
-    found: dict[Path, ProjectError | None] = {}
-    for path in paths:
-        try:
-            found[resolve_project(path, allow_broad=allow_broad)] = None
-        except ProjectError as error:
-            missing = _missing(path)
-            if missing is None:
-                raise
-            found[missing] = error
-    if all(found.values()):
-        raise next(error for error in found.values() if error is not None)
-    return [*found]
+    found = [(path, *_resolved(path)) for path in paths]
+    is_any_there = any(exists for _, _, exists in found)
+    for path, folder, exists in found:
+        if exists or not is_any_there:
+            _checked(path, folder, exists, allow_broad=allow_broad)
+    return [*dict.fromkeys(folder for _, folder, _ in found)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from vector_index_mcp.codebase import wire
-from vector_index_mcp.errors import VectorIndexError, counted
+from vector_index_mcp.errors import VectorIndexError, counted, listed
 from vector_index_mcp.indexing.run import Run
 
 if TYPE_CHECKING:  # these import LanceDB, for which `tools` must not wait
@@ -80,9 +80,8 @@ def _done(now: "Status") -> str:
     """Say that nothing is left to do, and which files the index lacks all the same."""
     if not now.failed:
         return "The index is complete and up to date."
-    named = [f"{record.key} ({record.reason})" for record in now.failed[:_MOST_NAMED]]
-    listed = ", ".join(named) + (" and more" if len(now.failed) > _MOST_NAMED else "")
-    return f"The index is up to date, but lacks what cannot be indexed: {listed}."
+    named = listed([f"{each.key} ({each.reason})" for each in now.failed], _MOST_NAMED)
+    return f"The index is up to date, but lacks what cannot be indexed: {named}."
 
 
 def _lack(progress: "Progress", run: Run, pending: int) -> str:

@@ -7,7 +7,7 @@ have such names. Names decide, since a setting may have chosen a folder that hol
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -364,11 +364,10 @@ def _remove_records(paths: Sequence[Path], records: Records) -> list[Left]:
             is_there = True
         if is_there:
             needed.add(known.number)
-    gone = (path for path in paths if path.name.partition(".")[0] not in needed)
-    return [each for path in gone for each in remove_file_at(path)]
+    return _remove_files(path for path in paths if path.name.partition(".")[0] not in needed)
 
 
-def _remove_files(paths: Sequence[Path]) -> list[Left]:
+def _remove_files(paths: Iterable[Path]) -> list[Left]:
     return [each for path in paths for each in remove_file_at(path)]
 
 
@@ -378,7 +377,7 @@ def _remove_locks(paths: Sequence[Path]) -> list[Left]:
 
 def _remove_runtime(runtime: Path, links: Sequence[Path]) -> list[Left]:
     """Remove the files of services that have ended."""
-    left = [each for link in links for each in remove_file_at(link)]
+    left = _remove_files(links)
     by_service: dict[str, list[Path]] = {}
     for path in _named(runtime, _OF_A_SERVICE):
         by_service.setdefault(path.name.partition(".")[0], []).append(path)
@@ -392,7 +391,7 @@ def _remove_locked(lock: Path, paths: Sequence[Path]) -> list[Left]:
     try:
         with held(lock):
             first = [path for path in paths if path != lock]
-            return [each for path in [*first, lock] for each in remove_file_at(path)]
+            return _remove_files([*first, lock])
     except BusyError as error:
         return [Left(str(lock), str(error))]
     except OSError as error:

@@ -22,6 +22,7 @@ from vector_index_mcp.errors import (
     StorageError,
     StoreError,
     counted,
+    listed,
 )
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
@@ -127,8 +128,8 @@ async def _publish(
     except* BusyError:
         raise _busy(project) from None
     if changed:
-        listed = ", ".join(changed[:_MOST_NAMED]) + (" and more" if changed[_MOST_NAMED:] else "")
-        _note(published, f"files that differ from the commit are published as they are: {listed}")
+        named = listed(changed, _MOST_NAMED)
+        _note(published, f"files that differ from the commit are published as they are: {named}")
     await _clean(objects, keep_hours, published)
     return published
 

@@ -158,17 +158,16 @@ def _endpoints_at(path: str) -> list[Endpoint]:
         ProjectError: If no service belongs to it, and it is no project either.
     """
     place = os.path.realpath(Path(path).expanduser())
-    found = [endpoint for endpoint in all_endpoints() if endpoint.place in (path, place)]
+    known = list(all_endpoints())
+    found = [endpoint for endpoint in known if endpoint.place in (path, place)]
     if not found and path == Path(path).name and not os.path.lexists(path):
         raise ProjectError(f"{path} is neither a folder here nor a service that `ps` lists")
-    return found or [endpoint_of(CODEBASE, _project_with(resolve_project(path, allow_broad=True)))]
-
-
-def _project_with(folder: Path) -> Path:
-    """The project whose index a search in a folder uses, as far as its service can be seen."""
-    served = {endpoint.place for endpoint in all_endpoints() if endpoint.tool_set == CODEBASE}
-    above = indexed_above(folder, USUAL_INDEX)
-    return above if above is not None and str(above) in served else folder
+    if found:
+        return found
+    folder = resolve_project(path, allow_broad=True)
+    above = str(indexed_above(folder, USUAL_INDEX))  # whose index a search in the folder uses
+    of_above = [each for each in known if each.tool_set == CODEBASE and each.place == above]
+    return of_above or [endpoint_of(CODEBASE, folder)]
 
 
 def _duration(seconds: float) -> str:

@@ -18,8 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vector_index_mcp.files import repository
+from vector_index_mcp.files.conversion import CONVERTED
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.glob import expanded
+from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.patterns import MOST_COMPILED_CHARS, Patterns, patterns_of
 from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
 
@@ -47,9 +49,6 @@ node_modules/ bower_components/ jspm_packages/ __pycache__/ .venv/ venv/ .tox/ .
 package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock Cargo.lock poetry.lock
 uv.lock pdm.lock Pipfile.lock Gemfile.lock composer.lock go.sum flake.lock mix.lock pubspec.lock
 """.split()
-
-_CONVERTED = frozenset({"*.pdf", "*.docx"})
-"""Those of them for files that `conversion` can turn into text."""
 
 RULES = ".git/"
 """Reported instead of a path when rules from outside of the folder may have changed. No file has
@@ -257,10 +256,11 @@ def _usual_patterns(folder: Folder) -> Iterator[str]:
     """
     masks = tuple(expanded(folder.selection.mask))
     for pattern in DEFAULT_PATTERNS:
-        is_converted = folder.reading.converts and pattern in _CONVERTED
-        ending = pattern.removeprefix("*") if pattern.startswith("*.") else None
-        is_named = ending is not None and any(mask.endswith(ending) for mask in masks)
-        if not is_converted and not is_named:
+        ending = pattern.removeprefix("*")
+        is_of_files = pattern.startswith("*.") and not pattern.endswith("/")
+        is_named = any(mask.endswith(ending) for mask in masks)
+        is_converted = folder.reading.converts and language_of(ending) in CONVERTED
+        if not (is_of_files and (is_named or is_converted)):
             yield pattern
 
 

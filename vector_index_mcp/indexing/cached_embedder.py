@@ -54,8 +54,6 @@ class CachedEmbedder:
         """How many chunks the model embedded since the start; the cache's do not count."""
         self.hopeless: set[str] = set()
         """Hashes of texts on which the model fails even alone; see `try_again`."""
-        self._deadly: set[str] = set()
-        """Those of them that end the worker."""
         self._failed_with = ""
         """The digest of the model that failed on them."""
         self._deaths: Counter[str] = Counter()
@@ -75,8 +73,7 @@ class CachedEmbedder:
         """
         if deadly:
             self._deaths.clear()
-            self._deadly.clear()
-        self.hopeless &= self._deadly
+        self.hopeless &= {key for key, deaths in self._deaths.items() if deaths >= _MOST_DEATHS}
 
     async def vectors_of(
         self, model: ModelIdentity, texts: Mapping[str, str], is_newest: Callable[[], bool]
@@ -175,7 +172,6 @@ class CachedEmbedder:
                 self._deaths[key] += 1
                 if self._deaths[key] == _MOST_DEATHS:
                     self.hopeless.add(key)
-                    self._deadly.add(key)
             except EmbeddingError:
                 self.hopeless.add(key)
         return vectors

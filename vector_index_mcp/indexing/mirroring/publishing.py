@@ -113,7 +113,7 @@ async def publish(objects: Objects, live: Live, state: State, is_ancestor: IsAnc
     is_same = before is not None and before[1].holds_what(snapshot)
     if before is not None and is_same and before[1].commit == state.commit:
         return _done(state, *before)
-    if before is not None:
+    if before is not None and not is_same:
         await _check_is_same_project(objects, before[1], snapshot, found, is_ancestor)
     places = {blob.digest: place for place, blob in files.values()}
     upload = _Upload(objects, snapshot, places, document)
