@@ -150,7 +150,6 @@ HOMES = {
         "codebase/tools.py",
         "documents/tools.py",
         "notes/tools.py",
-        "datasets/tools.py",
         "protocol.py",
         "serving/session.py",
     },

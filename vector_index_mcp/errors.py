@@ -291,6 +291,11 @@ def listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (" and more" if len(names) > most else "")
 
 
+def encodable(text: str) -> str:
+    """Return `text` with a question mark for each character that UTF-8 cannot encode."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def quoted(text: str) -> str:
     """Return a foreign text in quotes for a message; only its beginning if it is long."""
     return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…")

@@ -1,8 +1,4 @@
-"""The three MCP tools, which only translate between the protocol and the service.
-
-They answer calls before the MCP library validates the arguments: its messages are written for
-programmers, and it ignores unknown arguments.
-"""
+"""The three MCP tools, which only translate between the protocol and the service."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +18,19 @@ from vector_index_mcp.codebase.arguments import (
 )
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.codebase.triggering import PATIENCE_SECONDS, Report, triggered
+from vector_index_mcp.codebase.triggering import PATIENCE_SECONDS, triggered
 from vector_index_mcp.errors import QueryError, VectorIndexError, sentence
-from vector_index_mcp.protocol import CACHE, Result, enveloped, is_introduced
+from vector_index_mcp.protocol import (
+    READ_ONLY,
+    Report,
+    Request,
+    Result,
+    answer_before,
+    answered,
+    kept,
+    refused,
+    tool,
+)
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.codebase.service import Codebase
@@ -48,8 +54,6 @@ INSTRUCTIONS = f"""\
 This server keeps one software project indexed: every saved file is searchable within a second.
 
 {_USE}"""
-
-_READ_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,69 +89,43 @@ def register(
     """
     offered = TOOLS if tools is None else tools
 
-    async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        params = ctx.params or {}
-        if not is_introduced(ctx):
-            return await call_next(ctx)
-        if ctx.method == "tools/list":
-            return enveloped(ctx, CACHE | {"tools": _listed(offered)})
-        if ctx.method == "tools/call":
-            result = await _called(offered, get_service, params, ctx.session.report_progress)
-            return enveloped(ctx, result)
-        return await call_next(ctx)
+    async def list_tools(_: Request) -> Result:
+        return kept(
+            tools=[
+                tool(
+                    name,
+                    each.title,
+                    each.description,
+                    arguments.schema_of(each.arguments),
+                    each.annotations,
+                )
+                for name, each in offered.items()
+            ]
+        )
 
-    server.middleware.append(answer)
+    async def call_tool(request: Request) -> Result:
+        return await _called(offered, get_service, request)
 
-
-def _listed(tools: Mapping[str, _Tool]) -> list[Result]:
-    return [
-        {
-            "name": name,
-            "title": tool.title,
-            "description": tool.description,
-            "inputSchema": arguments.schema_of(tool.arguments),
-            "annotations": tool.annotations,
-        }
-        for name, tool in tools.items()
-    ]
+    methods = {"tools/list": list_tools, "tools/call": call_tool}
+    answer_before(server, methods, to_strangers=False)
 
 
-async def _called(
-    tools: Mapping[str, _Tool], get_service: GetService, params: Mapping[str, Any], report: Report
-) -> Result:
+async def _called(tools: Mapping[str, _Tool], get_service: GetService, request: Request) -> Result:
     """The answer to the call of a tool. Errors that an agent can correct are results, too."""
-    name, given = params.get("name"), params.get("arguments")
-    if not isinstance(name, str):
-        raise MCPError(INVALID_PARAMS, "the name of a tool is missing")
-    if given is not None and not isinstance(given, dict):
+    name, given = request.tool, request.arguments
+    if not isinstance(given, dict):
         raise MCPError(INVALID_PARAMS, "arguments must be an object")
     if name not in tools:
-        return _error(f"Unknown tool: {name[:100]!a}; there are {', '.join(tools)}")
-    tool = tools[name]
+        return refused(f"Unknown tool: {name[:100]!a}; there are {', '.join(tools)}")
+    called = tools[name]
     try:
-        asked = arguments.checked(name, tool.arguments, given or {})
+        asked = arguments.checked(name, called.arguments, given)
     except QueryError as error:
-        return _error(str(error))
+        return refused(str(error))
     try:
-        return await tool.answer(await get_service(), asked, report)
+        return await called.answer(await get_service(), asked, request.report)
     except VectorIndexError as error:
-        return _error(REMEDIES.message(error))
-
-
-def _error(words: str) -> Result:
-    return {"content": [_text(words)], "isError": True}
-
-
-def _answer(readable: str, result: BaseModel) -> Result:
-    return _structured(readable, result.model_dump(mode="json"))
-
-
-def _structured(readable: str, structured: Result) -> Result:
-    return {"content": [_text(readable)], "structuredContent": structured}
-
-
-def _text(words: str) -> Result:
-    return {"type": "text", "text": words.encode("utf-8", "replace").decode()}
+        return refused(REMEDIES.message(error))
 
 
 # -- the tools of several projects --------------------------------------------------------------
@@ -159,12 +137,12 @@ async def _search_all(workspace: "Workspace", asked: WorkspaceArguments, _: Repo
 
 async def _status_of_all(workspace: "Workspace", asked: StatusArguments, _: Report) -> Result:
     statuses = await workspace.status(asked)
-    return _structured(text.of_projects(statuses), _each(workspace, statuses))
+    return answered(text.of_projects(statuses), _each(workspace, statuses))
 
 
 async def _trigger_all(workspace: "Workspace", asked: TriggerArguments, _: Report) -> Result:
     results = await workspace.trigger(asked)
-    return _structured(text.of_triggered(results), _each(workspace, results))
+    return answered(text.of_triggered(results), _each(workspace, results))
 
 
 def _each(workspace: "Workspace", results: Mapping[str, BaseModel | Exception]) -> Result:
@@ -187,17 +165,17 @@ async def _search(codebase: "Codebase", asked: SearchArguments, _: Report) -> Re
 
 def _found(result: SearchResult, asked: SearchArguments) -> Result:
     structured = result.model_dump(mode="json") if asked.verbose else result.compact()
-    return _structured(text.of_search(result), structured)
+    return answered(text.of_search(result), structured)
 
 
 async def _status(codebase: "Codebase", _: StatusArguments, __: Report) -> Result:
     status = await wire.index_status(codebase)
-    return _answer(text.of_status(status), status)
+    return answered(text.of_status(status), status.model_dump(mode="json"))
 
 
 async def _trigger(codebase: "Codebase", asked: TriggerArguments, report: Report) -> Result:
     result = await triggered(codebase, report, force_reindex=asked.force_reindex)
-    return _answer(text.of_trigger(result), result)
+    return answered(text.of_trigger(result), result.model_dump(mode="json"))
 
 
 TOOLS: Mapping[str, _Tool] = {
@@ -206,7 +184,7 @@ TOOLS: Mapping[str, _Tool] = {
         "Find the places in this project that answer a question or hold an identifier. Returns "
         "chunks of files with path, line range and exact text, best first. Good queries: "
         '"where is the retry delay computed", "parse_config", "websocket reconnect after timeout".',
-        _READ_ONLY,
+        READ_ONLY,
         SearchArguments,
         _search,
     ),
@@ -216,7 +194,7 @@ TOOLS: Mapping[str, _Tool] = {
         "status is INITIALIZING, SCANNING (being brought up to date; searches work), WATCHING (up "
         "to date, changes are followed; meaning covers the chunks that are embedded so far) or "
         "ERROR (error_message says what to do).",
-        _READ_ONLY,
+        READ_ONLY,
         StatusArguments,
         _status,
     ),

@@ -1,6 +1,5 @@
 """Brings the index up to date because somebody asks for it, and says how far it is."""
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import anyio
@@ -8,6 +7,7 @@ import anyio
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.errors import VectorIndexError, counted, listed
 from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.protocol import Report
 
 if TYPE_CHECKING:  # these import LanceDB, for which `tools` must not wait
     from vector_index_mcp.codebase.service import Codebase
@@ -17,8 +17,6 @@ if TYPE_CHECKING:  # these import LanceDB, for which `tools` must not wait
 PATIENCE_SECONDS = 45.0
 """How long to wait for the end. By default, clients give up on a call after 60 s."""
 _MOST_NAMED = 3  # get_status names more
-Report = Callable[[float, float, str], Awaitable[None]]
-"""Reports progress, given (units done, units in all, a sentence)."""
 
 
 async def triggered(

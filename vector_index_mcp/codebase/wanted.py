@@ -20,7 +20,7 @@ from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Hit, StoredChunk, Vector
 from vector_index_mcp.engine.words import MAX_WORD_CHARS, has_words
-from vector_index_mcp.errors import QueryError, StoreError, quoted
+from vector_index_mcp.errors import QueryError, StoreError, encodable, quoted
 from vector_index_mcp.files.language import LANGUAGES, languages_meant_by
 from vector_index_mcp.indexing.ledger import Ledger
 
@@ -36,7 +36,7 @@ def _checked_query(query: str) -> Query:
     Raises:
         QueryError: If it is empty or too long, or has no word to look for.
     """
-    text = query.encode("utf-8", "replace").decode().strip()  # a terminal may pass invalid UTF-8
+    text = encodable(query).strip()  # a terminal may pass invalid UTF-8
     if not text:
         raise QueryError("the query is empty; say in words or identifiers what to look for")
     _check_length("query", text, LONGEST_QUERY_CHARS)

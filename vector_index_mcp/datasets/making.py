@@ -24,7 +24,7 @@ from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.prose.properties import Properties
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, StoredChunk, Vector
-from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.errors import SettingsError, encodable
 from vector_index_mcp.indexing.ledger import INDEXED
 
 METADATA, INDEX = "metadata.json", "index"
@@ -89,7 +89,7 @@ class About:
 
 def _clean(text: str, most: int) -> str:
     """Return valid Unicode of at most `most` UTF-16 code units, the unit of the contract."""
-    text = text.encode("utf-8", "replace").decode().strip()
+    text = encodable(text).strip()
     return text.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore").strip()
 
 

@@ -13,6 +13,7 @@ from vector_index_mcp.datasets.limits import (
     LONGEST_TITLE,
 )
 from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.errors import encodable
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 """The model of a dataset that does not name one."""
@@ -93,4 +94,4 @@ def _first(found: Mapping[object, object], *names: str) -> str:
     values = (found.get(name) for name in names)
     text = next((v for v in values if isinstance(v, str) and v.strip()), "")
     # JSON can contain half a surrogate pair, which UTF-8 cannot encode.
-    return text.encode("utf-8", "replace").decode()
+    return encodable(text)

@@ -1,23 +1,17 @@
-"""The two MCP tools of the datasets: a layer between the protocol and the service.
+"""The two MCP tools of the datasets: a layer between the protocol and the service."""
 
-These functions answer each request before the MCP library sees it, because the contract has its own
-messages for wrong arguments.
-"""
-
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
 
+from vector_index_mcp import protocol
 from vector_index_mcp.checks import shown
 from vector_index_mcp.datasets import arguments
 from vector_index_mcp.datasets.arguments import LIST, SEARCH, WrongArguments
 from vector_index_mcp.datasets.guide import TOOLS
 from vector_index_mcp.datasets.refusal import Refusal
-from vector_index_mcp.protocol import CACHE, Result, answer_before
+from vector_index_mcp.protocol import Request, Result, refused
 
 if TYPE_CHECKING:  # the service imports LanceDB
     from vector_index_mcp.datasets.service import Datasets
@@ -35,29 +29,21 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
             so that a client can list the tools before the service exists.
     """
 
-    async def list_tools(_: Mapping[str, Any]) -> Result:
-        return {**CACHE, "tools": _listed()}
+    async def list_tools(_: Request) -> Result:
+        return protocol.kept(
+            tools=[
+                protocol.tool(
+                    name, title, description, arguments.schema_of(name), protocol.READ_ONLY
+                )
+                for name, (title, description) in TOOLS.items()
+            ]
+        )
 
-    async def call_tool(params: Mapping[str, Any]) -> Result:
-        if not isinstance(params.get("name"), str):
-            raise MCPError(INVALID_PARAMS, "the tool's name is missing")
-        return await _called(get_service, params["name"], params.get("arguments"))
+    async def call_tool(request: Request) -> Result:
+        return await _called(get_service, request.tool, request.arguments)
 
     methods = {"tools/list": list_tools, "tools/call": call_tool}
-    answer_before(server, methods, "prompts", "resources")
-
-
-def _listed() -> list[Result]:
-    return [
-        {
-            "name": name,
-            "title": title,
-            "description": description,
-            "inputSchema": arguments.schema_of(name),
-            "annotations": {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
-        }
-        for name, (title, description) in TOOLS.items()
-    ]
+    protocol.answer_before(server, methods, offers=["tools"])
 
 
 async def _called(get_service: GetService, name: str, given: object) -> Result:
@@ -65,15 +51,17 @@ async def _called(get_service: GetService, name: str, given: object) -> Result:
     try:
         if name == SEARCH:
             asked = arguments.asked(given)
-            return _answer(await _search(await get_service(), asked))
+            return protocol.answered_in_json(await _search(await get_service(), asked))
         if name == LIST:
             with_errors = arguments.includes_errors(given)
-            return _answer(await _list(await get_service(), with_errors=with_errors))
+            return protocol.answered_in_json(
+                await _list(await get_service(), with_errors=with_errors)
+            )
     except WrongArguments as wrong:
-        return _error(str(wrong))
+        return refused(str(wrong))
     except Refusal as refusal:
-        return _error(f"Search failed: {refusal}")
-    return _error(f"Unknown tool: {shown(name)}")
+        return refused(f"Search failed: {refusal}")
+    return refused(f"Unknown tool: {shown(name)}")
 
 
 async def _search(datasets: "Datasets", asked: arguments.Asked) -> Result:
@@ -119,13 +107,3 @@ async def _list(datasets: "Datasets", *, with_errors: bool) -> Result:
             **({"note": datasets.lack} if datasets.lack else {}),
         },
     }
-
-
-def _answer(values: Result) -> Result:
-    text = json.dumps(values, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode()
-    return {"content": [{"type": "text", "text": text}], "structuredContent": values}
-
-
-def _error(words: str) -> Result:
-    words = words.encode("utf-8", "replace").decode()
-    return {"content": [{"type": "text", "text": words}], "isError": True}

@@ -23,7 +23,7 @@ from vector_index_mcp.engine.prose.searching import deep_enough, fused, variant
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Candidate, Filters, Hit, StoredChunk, Vector
-from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, counted
+from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, counted, encodable
 from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
 from vector_index_mcp.indexing.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
@@ -214,7 +214,7 @@ def _limits(
 
 
 def _checked(query: str) -> str:
-    text = query.encode("utf-8", "replace").decode().strip()
+    text = encodable(query).strip()
     if len(text) > LONGEST_QUERY_CHARS:
         raise QueryError(
             f"the query has {len(text):,} characters; {LONGEST_QUERY_CHARS:,} are the most"

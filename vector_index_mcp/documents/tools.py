@@ -1,24 +1,26 @@
 """The six MCP tools, the resource and the prompt: they translate between protocol and service.
 
-The contract fixes names, arguments, defaults and texts, also those of errors. So we check the
-arguments of a call ourselves, before the MCP library would.
+The contract fixes names, arguments, defaults and texts, also those of errors.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
-from mcp_types import ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 from pydantic import BaseModel, ValidationError
 
+from vector_index_mcp import protocol
 from vector_index_mcp.documents import arguments, text
 from vector_index_mcp.documents.guide import GUIDE
 from vector_index_mcp.documents.limits import line, whole
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.wire import Document, Results
-from vector_index_mcp.errors import VectorIndexError
-from vector_index_mcp.protocol import CACHE, Result, enveloped, told_of_ignored, values_of
+from vector_index_mcp.errors import VectorIndexError, quoted
+from vector_index_mcp.protocol import Request, Result, kept, refused, told_of_ignored
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.documents.service import Documents
@@ -26,11 +28,20 @@ if TYPE_CHECKING:  # the service imports lancedb, which takes a second
 GetService = Callable[[], Awaitable["Documents"]]
 _Answer = Callable[["Documents", Any], Awaitable[Result]]
 
-_URI = "qmd://{+path}"
-_PROMPT = "query"
-_DOCUMENT = (
-    "A markdown document from your QMD knowledge base. Use search tools to discover documents."
-)
+_DOCUMENT = {
+    "name": "document",
+    "title": "QMD Document",
+    "uriTemplate": "qmd://{+path}",
+    "description": (
+        "A markdown document from your QMD knowledge base. Use search tools to discover documents."
+    ),
+    "mimeType": "text/markdown",
+}
+_PROMPT = {
+    "name": "query",
+    "title": "QMD Query Guide",
+    "description": "How to effectively search your knowledge base with QMD",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,109 +62,69 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
         get_service: Waits for the running service and returns it. The service is loaded after the
             first answer, so tools can be listed before it exists.
     """
-    for name, tool in TOOLS.items():
-        server.add_tool(
-            _listed_only,
-            name=name,
-            title=tool.title,
-            description=tool.description,
-            annotations=ToolAnnotations(
-                read_only_hint=True, idempotent_hint=True, open_world_hint=False
-            ),
-        )
+    methods = {method: partial(make, get_service) for method, make in _METHODS.items()}
+    protocol.answer_before(server, methods)
 
-    @server.resource(
-        _URI,
-        name="document",
-        title="QMD Document",
-        description=_DOCUMENT,
-        mime_type="text/markdown",
+
+async def _list_tools(_: GetService, __: Request) -> Result:
+    return kept(
+        tools=[
+            protocol.tool(
+                name,
+                tool.title,
+                tool.description,
+                arguments.schema_of(tool.arguments),
+                protocol.READ_ONLY,
+            )
+            for name, tool in TOOLS.items()
+        ]
     )
-    async def document(path: str) -> str:
-        raise AssertionError("the middleware answers this before")
-
-    @server.prompt(
-        name=_PROMPT,
-        title="QMD Query Guide",
-        description="How to effectively search your knowledge base with QMD",
-    )
-    def query_guide() -> str:
-        raise AssertionError("the middleware answers this before")
-
-    async def answer(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-        params = ctx.params or {}
-        if ctx.method == "tools/list":
-            listed = await call_next(ctx)
-            return _with_schemas(listed)
-        if ctx.method == "tools/call" and isinstance(params.get("name"), str):
-            given = params.get("arguments")
-            given = {} if given is None else given
-            return enveloped(ctx, await _called(get_service, params["name"], given))
-        if ctx.method == "prompts/list":
-            return _without_arguments(await call_next(ctx))
-        if ctx.method == "prompts/get" and params.get("name") == _PROMPT:
-            return enveloped(ctx, {"messages": [{"role": "user", "content": _text(GUIDE)}]})
-        if ctx.method == "resources/read" and isinstance(params.get("uri"), str):
-            read = await _read(get_service, params["uri"])
-            return enveloped(ctx, CACHE | read)
-        return await call_next(ctx)
-
-    server.middleware.append(answer)
 
 
-async def _listed_only() -> None:
-    """Stand in for a tool; never called, since the middleware answers calls before."""
+async def _list_prompts(_: GetService, __: Request) -> Result:
+    return kept(prompts=[_PROMPT])
 
 
-def _with_schemas(listed: Any) -> Result:
-    """Return the list of tools with the schemas of the contract."""
-    values = values_of(listed)
-    for tool in values["tools"]:
-        tool["inputSchema"] = arguments.schema_of(TOOLS[tool["name"]].arguments)
-        tool.pop("outputSchema", None)
-    return values
+async def _list_templates(_: GetService, __: Request) -> Result:
+    return kept(resourceTemplates=[_DOCUMENT])
 
 
-def _without_arguments(listed: Any) -> Result:
-    """Return the list of prompts as in the contract: the one that there is takes no arguments."""
-    values = values_of(listed)
-    for prompt in values["prompts"]:
-        prompt.pop("arguments", None)
-    return values
+async def _list_resources(_: GetService, __: Request) -> Result:
+    return kept(resources=[])
 
 
-async def _called(get_service: GetService, name: str, given: object) -> Result:
+async def _get_prompt(_: GetService, request: Request) -> Result:
+    name = request.text("name", "the name of a prompt")
+    if name != _PROMPT["name"]:
+        raise MCPError(INVALID_PARAMS, f"Unknown prompt: {quoted(name)}")
+    return {"messages": [{"role": "user", "content": protocol.text(GUIDE)}]}
+
+
+async def _call_tool(get_service: GetService, request: Request) -> Result:
     """Answer the call of a tool; an error is a result too, not an error of the protocol."""
+    name, given = request.tool, request.arguments
     if name not in TOOLS:
-        return _error(arguments.unknown(name))
+        return refused(arguments.unknown(name))
     tool = TOOLS[name]
     try:
         asked = tool.arguments.model_validate(given)
     except ValidationError as error:
-        return _error(arguments.refusal(name, error))
+        return refused(arguments.refusal(name, error))
     try:
         answer = await tool.answer(await get_service(), asked)
     except VectorIndexError as error:
-        return _error(REMEDIES.message(error))
+        return refused(REMEDIES.message(error))
     told = told_of_ignored(arguments.ignored(tool.arguments, given))
     return _noted(answer, told) if told else answer
 
 
 def _noted(answer: Result, words: str) -> Result:
     """Return an answer with a note, for which the contract has no place, behind its own."""
-    noted = answer | {"content": [*answer["content"], _text(f"{words}.")]}
+    noted = answer | {"content": [*answer["content"], protocol.text(f"{words}.")]}
     if values := answer.get("structuredContent"):
         note = ". ".join(filter(None, [values.get("note"), words]))
         noted["structuredContent"] = values | {"note": note}
     return noted
-
-
-def _error(words: str) -> Result:
-    return {"content": [_text(words)], "isError": True}
-
-
-def _text(words: str) -> Result:
-    return {"type": "text", "text": words.encode("utf-8", "replace").decode()}
 
 
 # -- the tools -------------------------------------------------------------------------------
@@ -166,10 +137,10 @@ def _searching(mode: str) -> _Answer:
         found = await rendering.answer_to(documents, asked, mode)
         items = rendering.items_of(found)
         structured = Results(results=items).model_dump(mode="json")
-        content = [_text(text.of_results(items, asked.query))]
+        content = [protocol.text(text.of_results(items, asked.query))]
         if found.note:  # the contract has no place for it, but nobody may believe such an answer
             structured["note"] = found.note
-            content.append(_text(f"{found.note}."))
+            content.append(protocol.text(f"{found.note}."))
         return {"content": content, "structuredContent": structured}
 
     return answer
@@ -183,10 +154,10 @@ async def _get(documents: "Documents", asked: arguments.GetArguments) -> Result:
     )
     found = await retrieval.get(documents, asked.file, part)
     if isinstance(found, retrieval.Missing):
-        return _error(found.sentence)
+        return refused(found.sentence)
     content = [_resource(rendering.document_of(found))]
     if found.note:  # the contract has no place for it, but an empty text looks like an empty file
-        content.append(_text(f"{found.note}."))
+        content.append(protocol.text(f"{found.note}."))
     return {"content": content}
 
 
@@ -195,10 +166,12 @@ async def _multi_get(documents: "Documents", asked: arguments.MultiGetArguments)
 
     part = retrieval.Part(None, line(asked.max_lines), is_numbered=asked.line_numbers)
     many = await retrieval.multi_get(documents, asked.pattern, part, whole(asked.max_bytes))
-    content = [_text("Errors:\n" + "\n".join(many.errors))] if many.errors else []
+    content = [protocol.text("Errors:\n" + "\n".join(many.errors))] if many.errors else []
     for each in many.documents:
         shown = rendering.part_of(each)
-        content.append(_resource(shown) if isinstance(shown, Document) else _text(shown.text))
+        content.append(
+            _resource(shown) if isinstance(shown, Document) else protocol.text(shown.text)
+        )
     return {"content": content, "isError": not many.documents}
 
 
@@ -208,26 +181,27 @@ async def _status(documents: "Documents", _: arguments.StatusArguments) -> Resul
     state = await documents.look()
     status, problems = rendering.status_of(state), rendering.problems_of(state)
     structured = status.camel() | ({"problems": problems} if problems else {})
-    return {"content": [_text(text.of_status(status, problems))], "structuredContent": structured}
+    return protocol.answered(text.of_status(status, problems), structured)
 
 
 def _resource(document: Document) -> Result:
     return {"type": "resource", "resource": document.model_dump(mode="json")}
 
 
-async def _read(get_service: GetService, uri: str) -> Result:
+async def _read_resource(get_service: GetService, request: Request) -> Result:
     """Return a document as a resource, with numbered lines; if there is none, its text says so."""
     from vector_index_mcp.documents import rendering, retrieval
     from vector_index_mcp.documents.uris import SCHEME, key_of
 
+    uri = request.text("uri", "the address of a resource (uri)")
     asked = uri if uri.startswith(SCHEME) else ""
     try:
         found = await retrieval.get(await get_service(), asked, retrieval.Part(is_numbered=True))
     except VectorIndexError as error:
-        return {"contents": [{"uri": uri, "text": REMEDIES.message(error)}]}
+        return kept(contents=[{"uri": uri, "text": REMEDIES.message(error)}])
     if isinstance(found, retrieval.Missing):
-        return {"contents": [{"uri": uri, "text": f"Document not found: {key_of(uri)}"}]}
-    return {"contents": [rendering.document_of(found).model_dump(mode="json") | {"uri": uri}]}
+        return kept(contents=[{"uri": uri, "text": f"Document not found: {key_of(uri)}"}])
+    return kept(contents=[rendering.document_of(found).model_dump(mode="json") | {"uri": uri}])
 
 
 TOOLS: Mapping[str, _Tool] = {
@@ -273,3 +247,12 @@ TOOLS: Mapping[str, _Tool] = {
     ),
 }
 """The tools by name."""
+_METHODS: Mapping[str, Callable[[GetService, Request], Awaitable[Result]]] = {
+    "tools/list": _list_tools,
+    "tools/call": _call_tool,
+    "prompts/list": _list_prompts,
+    "prompts/get": _get_prompt,
+    "resources/list": _list_resources,
+    "resources/templates/list": _list_templates,
+    "resources/read": _read_resource,
+}

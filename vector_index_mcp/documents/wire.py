@@ -8,9 +8,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from vector_index_mcp.errors import encodable
+
 
 def _readable(text: object) -> object:
-    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
+    return encodable(text) if isinstance(text, str) else text
 
 
 Text = Annotated[str, BeforeValidator(_readable)]

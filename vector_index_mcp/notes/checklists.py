@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vector_index_mcp.errors import encodable
 from vector_index_mcp.notes.texts import matter
 from vector_index_mcp.notes.texts.todos import Todo
 
@@ -104,7 +105,7 @@ def _lines_of(item: Item, expected: int) -> Iterator[str]:
 
 def _noted(mark: str, text: str, key: str, values: Mapping[str, Any]) -> str:
     """Return a line with `text`, and a comment if the line alone does not preserve it exactly."""
-    shown = " ".join(text.split()).encode("utf-8", "replace").decode()
+    shown = encodable(" ".join(text.split()))
     if not shown or _without_note(shown) != (text, {}):
         values = {**values, key: text}
     if not values:

@@ -23,6 +23,15 @@ class Words:
     reads_only: bool = False
     destroys: bool = False
 
+    @property
+    def annotations(self) -> dict[str, bool]:
+        """What clients are told about the tool's effects."""
+        return {
+            "readOnlyHint": self.reads_only,
+            "destructiveHint": self.destroys,
+            "openWorldHint": False,
+        }
+
 
 _DELETED = "It can be brought back from the history."
 

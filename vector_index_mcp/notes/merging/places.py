@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from vector_index_mcp.errors import encodable
+
 INDEX = "index.json"
 """In a store's folder, it maps projects to folders; in a to-do's, it has the list's description."""
 PROJECTS = "projects/"
@@ -95,7 +97,7 @@ def shown(path: str) -> str:
 
 def label_of(text: str) -> str:
     """Return `text` in a form that fits into a heading, a comment and a file name."""
-    text = text.encode("utf-8", "replace").decode()
+    text = encodable(text)
     return " ".join(text.split())[:_LONGEST_LABEL].strip() or _NAMELESS
 
 
