@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
 from vector_index_mcp.documents.conditions import date_of, has_conditions, understood
@@ -17,12 +16,10 @@ from vector_index_mcp.documents.limits import LONGEST_QUERY_CHARS
 from vector_index_mcp.documents.reach import out_of_reach
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.snippet import Snippet, snippet_of
-from vector_index_mcp.engine.prose import ranking
-from vector_index_mcp.engine.prose.fragments import without_fragments
-from vector_index_mcp.engine.prose.searching import deep_enough, fused, variant
+from vector_index_mcp.engine.prose.searching import Search
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Candidate, Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, counted, encodable
 from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
 from vector_index_mcp.indexing.judging import judged
@@ -277,41 +274,16 @@ class _Finder:
         vector = None if mode is Mode.WORDS else await question.embed()
         if mode is Mode.MEANING and vector is None:
             return []
-        if mode is Mode.MEANING or vector is None:
-            return (await deep_enough(partial(self._by_one, store, vector), limit))[:limit]
-        wordings = [(tuple(self._stems), vector), *await self._reworded()]
-
-        async def look(most: int) -> tuple[ranking.Fusion, int, bool]:
-            variants = [await variant(store, *each, most, self._filters) for each in wordings]
-            is_more = any(most in (len(v.lexical), len(v.semantic)) for v in variants)
-            telling = await self._without_fragments(variants[0].lexical, store, most)
-            variants[0] = replace(variants[0], lexical=telling)  # the others are the model's words
-            fusion = await fused(store, variants, ledger.chunk_count)
-            return fusion, len(fusion.fused), is_more
-
-        fusion = await deep_enough(look, limit)
+        search = Search(store, self._wanted.query, self._filters, limit)
+        if vector is None:
+            return await search.by_words()
+        if mode is Mode.MEANING:
+            return await search.by_meaning(vector)
+        fusion = await search.by_both(vector, ledger.chunk_count, await self._reworded())
         return fusion.ranked(await self._judged(fusion.to_rerank))[:limit]
 
-    async def _by_one(
-        self, store: Store, vector: Vector | None, most: int
-    ) -> tuple[list[Hit], int, bool]:
-        """Search by meaning, or by words if there is no vector; see `deep_enough`."""
-        if vector is None:
-            found = await store.matching(self._stems, most, self._filters)
-            hits = ranking.by_words(await self._without_fragments(found, store, most))
-        else:
-            found = await store.nearest(vector, most, self._filters)
-            hits = ranking.by_meaning(found)
-        return hits, len(hits), len(found) == most
-
-    async def _without_fragments(
-        self, found: Sequence[Candidate], store: Store, most: int
-    ) -> list[Candidate]:
-        query, stems = self._wanted.query, self._stems
-        return await without_fragments(found, query, stems, store, most, self._filters)
-
-    async def _reworded(self) -> list[tuple[tuple[str, ...], Vector]]:
-        """Return the query in the language model's words, as stems and as a vector."""
+    async def _reworded(self) -> list[tuple[str, Vector]]:
+        """Return the query in the language model's words, each with its embedding."""
         model = self._documents.language_model
         if model is None:
             return []
@@ -323,7 +295,7 @@ class _Finder:
         except EmbeddingError as error:
             _log.warning("the query is not searched in other words: %s", error)
             return []
-        return [(tuple(asked_stems(t)), vector) for t, vector in zip(others, vectors, strict=True)]
+        return [*zip(others, vectors, strict=True)]
 
     def _seconds_left(self, model: LanguageModel) -> float:
         """Return how long the query may still wait for the language model; it begins to now."""

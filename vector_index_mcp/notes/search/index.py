@@ -7,12 +7,10 @@ service should, and most agents search by words. From then on the index follows 
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import anyio
 
-from vector_index_mcp.engine.prose import ranking, searching
-from vector_index_mcp.engine.prose.stems import asked_stems
+from vector_index_mcp.engine.prose.searching import Search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk
 from vector_index_mcp.errors import BusyError, ModelNotFoundError, StorageError
@@ -79,27 +77,16 @@ async def nearest(
     Raises:
         StoreError: If the index cannot be read.
     """
-    stems = tuple(asked_stems(query))
-    filters = Filters(folder=folder)
-
-    async def look(store: Store, question: Question, most: int) -> tuple[list[Hit], int, bool]:
-        """Return the files of the best `most` candidates; see `deep_enough`."""
-        vector = await question.embed()
-        if vector is None or not by_words:
-            if vector is not None:
-                found = await store.nearest(vector, most, filters)
-                hits = ranking.by_meaning(found)
-            else:
-                found = await store.matching(stems, most, filters) if by_words else []
-                hits = ranking.by_words(found)
-            return hits, len(hits), len(found) == most
-        variant = await searching.variant(store, stems, vector, most, filters)
-        fusion = await searching.fused(store, [variant], question.ledger.chunk_count)
-        is_more = most in (len(variant.lexical), len(variant.semantic))
-        return fusion.ranked(), len(fusion.fused), is_more
 
     async def find(store: Store, question: Question, wanted: int) -> Sequence[Hit]:
-        return (await searching.deep_enough(partial(look, store, question), wanted))[:wanted]
+        vector = await question.embed()
+        search = Search(store, query, Filters(folder=folder), wanted)
+        if vector is None:
+            return await search.by_words() if by_words else []
+        if not by_words:
+            return await search.by_meaning(vector)
+        fusion = await search.by_both(vector, question.ledger.chunk_count)
+        return fusion.ranked()[:wanted]
 
     await _caught_up(index, is_behind=is_behind)
     answered = await ask(index, query, find, limit, wait_for_model=True)
