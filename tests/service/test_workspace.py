@@ -195,6 +195,18 @@ async def test_what_stands_in_one_project_is_spelled_otherwise_in_none(client, s
     assert not any(hit["file_path"].endswith("backoff.go") for hit in answer["results"])
 
 
+async def test_a_path_that_one_project_has_is_unknown_in_none(client, services):
+    path = "page/theme.css"
+    answer = await call(client, "search_index", query=path)
+    assert answer["results"][0]["file_path"] == f"{root_of(services, 'site')}/{path}"
+    assert "No file is called" not in (answer["note"] or "")
+    nowhere = await call(client, "search_index", query="page/zebra.css")
+    assert nowhere["note"] == "No file is called 'page/zebra.css'."
+    mistyped = await call(client, "search_index", query="page/thme.css")
+    said = f"No file is called 'page/thme.css'; the first result is '{path}'."
+    assert mistyped["note"] == said
+
+
 async def test_code_like_a_sample_is_found_in_the_other_projects(client, services):
     sample = f"{root_of(services, 'shop')}/src/cart.py:2"
     paths = [hit["file_path"] for hit in await found(client, "", similar_to=sample)]

@@ -31,8 +31,10 @@ class Answer:
     """The identifiers of the query that no searched file contains."""
     missing: tuple[str, ...]
     """The other words of the query that no searched file contains."""
+    no_file: str
+    """The path that the query is and that no file has; empty for none."""
     meant: Mapping[str, str]
-    """Names of the project that are spelled like one of these words, by the word."""
+    """Names and paths of the project that are spelled like one of these, by the word or path."""
     respelled: str
     """The name that was searched instead of the query's only word; empty for none."""
     is_unlikely: bool

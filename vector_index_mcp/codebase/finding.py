@@ -46,6 +46,8 @@ class Findings:
     """What else there is to say of the hits, in a sentence; empty for nothing."""
     without_text: tuple[str, ...] = ()
     """The files that the query names by their path and that have no text in the index."""
+    no_file: str = ""
+    """The path that the query is and that no file has; empty for none."""
     unjudged: str = ""
     """Why the cross-encoder did not rank the hits; empty if it did, or did not have to."""
 
@@ -117,10 +119,11 @@ class _Search:
         text, ledger = self.wanted.query.text, self.question.ledger
         namer = Namer(text, hits, self.limit, self.store, ledger, self.filters, self.root)
         named = await namer.named()
-        if led := named.hits or await self._behind_introduction(hits):
-            return Findings(led, remark=named.remark)
-        if named.remark:
-            return Findings(hits, remark=named.remark)
+        led = named.hits or await self._behind_introduction(hits)
+        if led or named.remark or named.no_file:
+            meant = {named.no_file: named.meant} if named.meant else {}
+            no_file = named.no_file
+            return Findings(led or hits, meant=meant, remark=named.remark, no_file=no_file)
         found = Findings(hits, await self._why_none(hits), without_text=named.without_text)
         if not found.why_none:
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]

@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
+from vector_index_mcp.errors import quoted
+
 Mode: TypeAlias = Literal["hybrid", "lexical"]
 """hybrid: by words and by meaning; lexical: by words only."""
 Detail: TypeAlias = Literal["full", "snippets", "locations"]
@@ -120,8 +122,11 @@ class SearchResult(BaseModel):
     missing: list[str] = Field(
         [], description="Other words of the query that no searched file contains"
     )
+    no_file: str = Field(
+        "", description="The path that the query is and that no file has; empty for none"
+    )
     meant: dict[str, str] = Field(
-        {}, description="Names of the project that are spelled like one of these words"
+        {}, description="Names and paths of the project that are spelled like one of these"
     )
     respelled: str = Field(
         "", description="The name that was searched instead of the query; empty for none"
@@ -153,7 +158,15 @@ class SearchResult(BaseModel):
         words = " or ".join(map(repr, self.missing)) + self._guess(self.missing)
         nowhere = f"No searched file contains {words}." if words else ""
         doubt = _DOUBT if self.is_unlikely else ""
-        return " ".join(filter(None, (self.why_none, nowhere, doubt, self._way_back, self.note)))
+        said = (self.why_none, nowhere, doubt, self._way_back, self._no_file, self.note)
+        return " ".join(filter(None, said))
+
+    @property
+    def _no_file(self) -> str:
+        """That no file has the path that the query is, and which one may be meant."""
+        file = self.meant.get(self.no_file)
+        meant = f"; the first result is {quoted(file)}" if file else ""
+        return f"No file is called {quoted(self.no_file)}{meant}." if self.no_file else ""
 
     @property
     def _way_back(self) -> str:

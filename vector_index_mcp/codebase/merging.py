@@ -43,8 +43,9 @@ def merge(
         results=hits,
         mode=_mode_of(results),
         absent=absent,
-        meant={w: name for result in results.values() for w, name in result.meant.items()},
+        meant={w: name for r in reversed([*results.values()]) for w, name in r.meant.items()},
         respelled=respelled,
+        no_file=next(iter(_in_all([[result.no_file] for result in results.values()])), ""),
         missing=_in_all([result.missing for result in searched]),
         is_unlikely=bool(hits)
         and all(each.is_unlikely for each in results.values() if each.results),

@@ -48,6 +48,10 @@ class Named:
     """What there is to say of the place, in a sentence; empty for nothing."""
     without_text: tuple[str, ...] = ()
     """The files that are named and that have no text in the index."""
+    no_file: str = ""
+    """The path that the query is and that no file has; empty for none."""
+    meant: str = ""
+    """The file with a path like that one, whose chunks come first; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +116,13 @@ class Namer:
         found = await self._behind([Spot(file, place.line)], _MOST_FILES) if file else None
         if found is None:
             return None
-        said = f"No file is called {quoted(place.path)}; the first result is {quoted(file)}."
-        return replace(found, remark=f"{said} {found.remark}".strip())
+        return replace(found, no_file=place.path, meant=file)
 
     def _nowhere(self, place: Place) -> Named:
-        """Say that no file has this path, if the query looks like nothing else."""
+        """Return the path as one that no file has, if the query looks like nothing else."""
         is_path = "/" in place.path and "://" not in self.text and not place.path.endswith("/")
         is_file = is_path and not _HAS_SPACE.search(place.path) and language_of(place.name) != OTHER
-        return Named(remark=f"No file is called {quoted(place.path)}." if is_file else "")
+        return Named(no_file=place.path if is_file else "")
 
     async def _behind(self, spots: Sequence[Spot], most: int) -> Named | None:
         """Return the hits behind the first `most` of these spots; None if they have no text."""

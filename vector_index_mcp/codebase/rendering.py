@@ -51,6 +51,7 @@ def search_result(
         mode="hybrid" if answer.is_hybrid else "lexical",
         absent=list(answer.absent),
         missing=list(answer.missing),
+        no_file=answer.no_file,
         meant=dict(answer.meant),
         respelled=answer.respelled,
         is_unlikely=answer.is_unlikely,

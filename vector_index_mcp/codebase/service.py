@@ -169,7 +169,10 @@ class Codebase:
             masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
             absent=names,
             missing=missing,
-            meant={word: found.meant[word] for word in (*names, *missing) if word in found.meant},
+            no_file=found.no_file,
+            meant={
+                w: found.meant[w] for w in (*names, *missing, found.no_file) if w in found.meant
+            },
             respelled=found.respelled if names else "",
             is_unlikely=not names and what.is_unlikely(answered.hits),
             why_none=found.why_none,
