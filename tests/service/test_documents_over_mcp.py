@@ -747,6 +747,33 @@ async def test_documents_are_filtered_by_what_they_say_of_themselves(live, tool,
     assert not any("title:" in item["snippet"] for item in found)
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "zebras tag:zo",
+            "No document has the tag 'zo' (did you mean 'zoo'?): 'tag:zo' counts as words",
+        ),
+        (
+            "zebras after:2024-13",
+            "'2024-13' is no date such as 2024, 2024-05 or 2024-05-31: 'after:2024-13' counts as "
+            "words",
+        ),
+        (
+            "zebras tag:zoo before:1999",
+            "No document meets all conditions of the query (tag:, before:, after:)",
+        ),
+    ],
+)
+async def test_conditions_that_choose_nothing_are_named(live, query, said):
+    documents, client, folder = live
+    write(folder, DATED)
+    await settled(documents)
+    answer = await called(client, "search", query=query)
+    assert answer["structuredContent"]["note"] == said
+    assert "note" not in (await called(client, "search", query="a tag:zoo"))["structuredContent"]
+
+
 @pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
 async def test_conditions_alone_list_the_newest(live, tool):
     documents, client, folder = live

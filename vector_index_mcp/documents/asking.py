@@ -36,6 +36,7 @@ _NO_COLLECTIONS = (
     "--name NAME`"
 )
 _NOT_EMBEDDED = "nothing is embedded yet; `vector-index-mcp documents embed` does that"
+_NONE_MEETS = "No document meets all conditions of the query (tag:, before:, after:)"
 _SNIPPET_CHARS = 300
 _MOST_NAMES, _MOST_NAME_CHARS = 20, 100  # of collections, in a note
 _RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
@@ -134,7 +135,8 @@ async def search(
         or not _is_collection(documents, wanted.collection)
     )
     if is_in_vain:
-        note = await _found_in_vain(documents, wanted)
+        why = _NONE_MEETS if keys == () else ""
+        note = why or await _found_in_vain(documents, wanted)
         return Answer(wanted, stems, (), note, time.monotonic() - began)
     if is_listing:
         keys = _newest(ledger, keys or (), wanted.limit)
@@ -154,6 +156,7 @@ async def search(
     no_model = documents.embedder.reason
     limits = [
         await out_of_reach(documents, wanted.collection),
+        *conditional.senseless,
         *_limits(wanted, found, answered, no_model, uses_meaning=uses_meaning),
     ]
     note = ". ".join(filter(None, limits))

@@ -2,20 +2,23 @@
 
 `tag:meeting budget after:2024-05` looks for `budget` in documents that have the tag and are from
 May 2024 or later. A condition that makes no sense, such as an unknown tag or an invalid date,
-counts as words of the query.
+counts as words of the query, and the answer says so.
 """
 
+import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from vector_index_mcp.documents.catalog import Entry
+from vector_index_mcp.errors import quoted
 
 _CONDITION = re.compile(r'(?<!\S)(tag|before|after):("[^"]{0,200}"|[^\s"]{1,200})', re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 _FIRST_DAY = "-01-01"  # of a year; its end completes a month
+_MOST_SENSELESS = 3  # an answer says why of so many
 
 _Test = Callable[[Entry], bool]
 
@@ -28,6 +31,8 @@ class Conditional:
     """The query without the conditions."""
     keys: tuple[str, ...] | None
     """The keys of the documents that meet all conditions; None if there are no conditions."""
+    senseless: tuple[str, ...] = ()
+    """Why conditions count as words, in sentences without a full stop at the end."""
 
 
 def has_conditions(query: str) -> bool:
@@ -47,30 +52,35 @@ def understood(query: str, entries: Callable[[], Iterable[Entry]]) -> Conditiona
     known = [*entries()]
     tags = {_plain(tag) for entry in known for tag in entry.properties.tags}
     tests: list[_Test] = []
+    senseless: list[str] = []
 
     def taken(match: re.Match[str]) -> str:
         test = _test_of(match[1].lower(), match[2].strip('"'), tags)
-        if test is None:
+        if isinstance(test, str):
+            senseless.append(f"{test}: {quoted(match[0])} counts as words")
             return match[0]
         tests.append(test)
         return " "
 
     text = _CONDITION.sub(taken, query).strip()
+    why = tuple(senseless[:_MOST_SENSELESS])
     if not tests:
-        return Conditional(query, None)
+        return Conditional(query, None, why)
     keys = (entry.key for entry in known if all(test(entry) for test in tests))
-    return Conditional(text, tuple(keys))
+    return Conditional(text, tuple(keys), why)
 
 
-def _test_of(kind: str, value: str, tags: set[str]) -> _Test | None:
-    """Return the test that a condition means; None if the condition makes no sense."""
+def _test_of(kind: str, value: str, tags: Set[str]) -> _Test | str:
+    """Return the test that a condition means; if it makes no sense, why."""
     if kind == "tag":
         wanted = _plain(value)
         if not any(_is_below(tag, wanted) for tag in tags):
-            return None
+            near = difflib.get_close_matches(wanted, tags, 1)
+            meant = f" (did you mean {quoted(near[0])}?)" if near else ""
+            return f"No document has the tag {quoted(value)}{meant}"
         return lambda entry: any(_is_below(_plain(tag), wanted) for tag in entry.properties.tags)
     if not _is_date(value):
-        return None
+        return f"{quoted(value)} is no date such as 2024, 2024-05 or 2024-05-31"
     if kind == "before":
         return lambda entry: "" < _named_date(entry) < value
     return lambda entry: _named_date(entry)[: len(value)] >= value
