@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from contextlib import contextmanager
@@ -173,6 +174,12 @@ def files_of(store):
         elif key != ".git":
             found[key] = path.read_bytes() if path.is_file() else "folder"
     return found
+
+
+def removed(folder):
+    """Remove a folder in which a writer or its upkeep may make and remove files meanwhile."""
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def state_of(store):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from kept import kept_by_hand, kept_in
-from stores import committed, git, log, state_of
+from stores import committed, git, log, removed, state_of
 from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.notes.doctor import examining, repairing, rights
@@ -69,12 +69,6 @@ def mended(kept):
 
 def write_index(kept, **folders):
     kept.put("index.json", json.dumps({"projects": folders}))
-
-
-def removed(folder):
-    """Remove a folder in which the writer may remove its mark at the same time."""
-    while folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def titles(kept):

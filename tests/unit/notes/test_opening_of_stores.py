@@ -16,6 +16,7 @@ from stores import (
     log,
     notes_of,
     opened,
+    removed,
     serving,
     writer_of,
     wrote,
@@ -105,14 +106,13 @@ def history_moved(store):
 
 def history_emptied(store):
     for path in (store / ".git").iterdir():
-        # The writer may remove its mark at the same time, after it has answered.
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        removed(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(
     "goes",
     [
-        shutil.rmtree,
+        removed,
         history_moved,
         history_emptied,
     ],
