@@ -29,6 +29,29 @@ NO_NAME = "the dataset's manifest names a model by what is no name of a model on
 STILL_LOADING = "1 dataset is still being loaded; ask again soon"
 
 
+async def test_a_caller_that_gives_up_leaves_no_hurry(root, monkeypatch):
+    async with running(root) as service:
+        await service.listed()
+        registry, looks = service.registry, []
+        look, opened = registry._look, anyio.Event()
+
+        async def held(tasks):
+            looks.append(None)
+            await opened.wait()
+            await look(tasks)
+
+        monkeypatch.setattr(registry, "_look", held)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(registry.hurry)
+            await eventually(lambda: looks)
+            tasks.cancel_scope.cancel()
+        opened.set()
+        registry._pause = 3_600.0
+        with anyio.move_on_after(0.5):  # one look may have been wanted twice
+            await eventually(lambda: len(looks) > 2)
+        assert len(looks) <= 2
+
+
 @pytest.fixture
 def root(tmp_path):
     root = tmp_path / "datasets"

@@ -771,6 +771,8 @@ async def test_conditions_that_choose_nothing_are_named(live, query, said):
     await settled(documents)
     answer = await called(client, "search", query=query)
     assert answer["structuredContent"]["note"] == said
+    nowhere = await called(client, "search", query="tag:zoo before:1999", collection="note")
+    assert "There is no collection 'note'" in nowhere["structuredContent"]["note"]
     assert "note" not in (await called(client, "search", query="a tag:zoo"))["structuredContent"]
 
 

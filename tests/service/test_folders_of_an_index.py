@@ -147,16 +147,16 @@ async def test_a_folder_may_join(index, docs, notes, tmp_path):
 
 async def test_what_joins_a_run_as_it_ends_is_a_part_of_it(index, tmp_path, monkeypatch):
     write(tmp_path / "more", {"a.md": "# Grape\n"})
-    joined, make_sure = [], Live.make_sure
+    joined, check = [], Live.check_index
 
     async def add_at_the_end(live, *, each_file=False):
-        await make_sure(live, each_file=each_file)
+        await check(live, each_file=each_file)
         runs = index.indexer.runs
         if runs.current is not None and not runs.is_walk_due and not joined:
             index.add_folder(Folder(tmp_path / "more", "more"))
             joined.append(await index.trigger(force_reindex=False))
 
-    monkeypatch.setattr(Live, "make_sure", add_at_the_end)
+    monkeypatch.setattr(Live, "check_index", add_at_the_end)
 
     run = await index.trigger(force_reindex=False)
     with anyio.fail_after(PATIENCE_SECONDS):
@@ -346,7 +346,7 @@ async def test_all_folders_out_of_reach_are_an_error(index, docs, notes, tmp_pat
     await eventually(is_error)
     assert set(index.ledger.keys()) == set(ALL)
     with pytest.raises(ProjectError, match="is gone"):
-        await index.make_sure()
+        await index.reopen_if_lost()
 
 
 def looking():

@@ -622,9 +622,9 @@ def is_noticed(codebase, clone):
     if codebase.index.indexer is None:
         return False
     queue = codebase.index.indexer.queue
-    if not queue.has_touched:
+    if not queue.has_saved:
         put(clone, "new.py", "cherry = 1\n")
-    return queue.has_touched and queue._debouncer.due < time.monotonic()
+    return queue.has_saved and queue._debouncer.due < time.monotonic()
 
 
 async def has_embedded(client):

@@ -114,6 +114,14 @@ async def test_only_a_folder_of_the_project_is_one(client, query):
     assert all(hit["score"] < 0.9 for hit in answer["results"])
 
 
+async def test_of_lines_that_a_trace_cites_only_a_file_that_has_none_is_said_to_end_before(client):
+    trace = "boom\n  at f (lib/dsl.py:9999)\n  at g (lib/dsl.py:10)"
+    answer = await call(client, "search_index", query=trace)
+    first = answer["results"][0]
+    assert (first["file_path"], first["start_line"]) == ("lib/dsl.py", 1)
+    assert "ends at line" not in (answer["note"] or "")
+
+
 async def test_a_line_behind_the_end_of_a_file_shows_its_end_and_says_so(client):
     answer = await call(client, "search_index", query="lib/dsl.py:99999999999")
     assert answer["results"][0]["end_line"] == 141

@@ -355,7 +355,9 @@ async def test_tools_say_what_they_search(client, services):
 
 def test_projects_of_one_name_are_told_apart():
     one, two = Path("/home/ada/web/api"), Path("/home/bob/api")
-    assert names_of([one, two]) == {"api": one, "bob/api": two}
+    assert names_of([one, two]) == {"web/api": one, "bob/api": two}
+    below = Path("/api")
+    assert names_of([one, below, one]) == {"web/api": one, "/api": below}
 
 
 @pytest.mark.parametrize(
@@ -396,13 +398,11 @@ async def searched(wanted, projects):
 @pytest.mark.parametrize(
     ("wanted", "meant"),
     [
-        ("app", "one"),
         ("one/app", "one"),
         ("w/one/app/", "one"),
         ("/w/one/app", "one"),
         ("two/app", "two"),
         ("w/two/app/", "two"),
-        ("deep/app", "x/deep"),
         ("x/deep/app", "x/deep"),
         ("y/deep/app", "y/deep"),
     ],
@@ -415,8 +415,10 @@ async def test_an_end_of_several_paths_is_refused_with_the_choices():
     projects = [Path(f"/{root}/w/deep/app") for root in "ab"]
     with pytest.raises(workspace.QueryError) as refused:
         await searched("w/deep/app", projects)
-    choices = "app (/a/w/deep/app), deep/app (/b/w/deep/app)"
+    choices = "a/w/deep/app (/a/w/deep/app), b/w/deep/app (/b/w/deep/app)"
     assert str(refused.value) == f"project='w/deep/app' means several: {choices}; name one of them"
+    with pytest.raises(workspace.QueryError, match="project='app' means several: one/app "):
+        await searched("app", SAME_NAME)
 
 
 async def test_of_the_projects_that_there_are_the_nearest_is_named_first():

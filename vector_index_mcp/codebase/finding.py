@@ -69,10 +69,10 @@ class Finder:
         """
         files = await files_of(wanted.path, self._root, store, question.ledger)
         filters = replace(files, languages=wanted.languages, kind=wanted.kind)
-        search = _Search(wanted, store, question, self._root, limit, filters, self._names)
+        request = _Search(wanted, store, question, self._root, limit, filters, self._names)
         if wanted.sample is not None:
-            return await search.similar_to(wanted.sample)
-        return await search.matching()
+            return await request.similar_to(wanted.sample)
+        return await request.matching()
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,11 @@ class SearchResult(BaseModel):
         return f" (did you mean {names}?)" if names and not self.respelled else ""
 
     @property
+    def shown_instead(self) -> str:
+        """What the hits are if no file contains an identifier of the query."""
+        return f"results for `{self.respelled}`" if self.respelled else "nearest"
+
+    @property
     def remarks(self) -> str:
         """Sentences about the answer as a whole; empty if there is nothing to note."""
         words = " or ".join(map(repr, self.missing)) + self._guess(self.missing)
@@ -178,8 +183,9 @@ class SearchResult(BaseModel):
     @property
     def told(self) -> str:
         """All that there is to say of the answer as a whole, in sentences; empty for nothing."""
-        what = f"results for `{self.respelled}`" if self.respelled else "the nearest"
-        miss = self.miss and f"{self.miss}{f'; these are {what}' if self.results else ''}."
+        article = "" if self.respelled else "the "
+        instead = f"; these are {article}{self.shown_instead}" if self.results else ""
+        miss = self.miss and f"{self.miss}{instead}."
         return " ".join(filter(None, (miss, self.remarks)))
 
     def compact(self) -> dict[str, Any]:

@@ -36,9 +36,9 @@ class Judge:
             The hits in their final order, and why the cross-encoder did not rank them; empty if it
             did, or did not have to.
         """
-        first, rest = hits[:JUDGED], hits[JUDGED:]
         if not self._has_a_say(wanted):
             return [*hits], ""
+        first, rest = hits[:JUDGED], hits[JUDGED:]
         texts = [embedded_text(c.key, c.scope, c.text) for c in (hit.chunk for hit in first)]
         judgement = await judged(
             self._embedder, wanted.query.text, texts, self._seconds, waits_to_load=False

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vector_index_mcp.engine.likelihood import likelihood
+from vector_index_mcp.engine.likelihood import likelihood, logit
 from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.types import Hit, StoredChunk, Why
 
@@ -29,7 +29,7 @@ def led(
         name: What the reason is called in explanations.
         likely: How likely one of `firsts` is right, between 0 and 1.
     """
-    parts = {name: _logit(likely / len(firsts))}
+    parts = {name: logit(likely / len(firsts))}
     because = Why(0.0, None, {}, chunk=1.0, file=parts, likelihood=parts)
     leads = [
         Hit(first, 1.0, likelihood(parts), tuple(others[:_MOST_OTHERS]), because)
@@ -38,11 +38,7 @@ def led(
     ids = {first.document_id for first, _ in firsts}
     rest = [hit for hit in hits if hit.chunk.document_id not in ids]
     # What comes behind is right at most as often as what leads is wrong.
-    return [*leads, *(_lowered(hit, name, _logit(1 - likely)) for hit in rest)][:limit]
-
-
-def _logit(likely: float) -> float:
-    return math.log(likely / (1 - likely))
+    return [*leads, *(_lowered(hit, name, logit(1 - likely)) for hit in rest)][:limit]
 
 
 def first_about(hits: Sequence[Hit], subject: Sequence[str], name: str) -> list[Hit]:

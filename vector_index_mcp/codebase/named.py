@@ -4,7 +4,7 @@ All chunks of a file have the words of its path, so a search could only prefer t
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -125,42 +125,40 @@ class Namer:
         return Named(no_file=place.path if is_file else "")
 
     async def _behind(self, spots: Sequence[Spot], most: int) -> Named | None:
-        """Return the hits behind the first `most` of these spots; None if they have no text."""
-        found = await with_spots_first(spots, self.hits, self.limit, self.store, most)
-        if not found:
+        """Return the hits behind the first `most` of these spots; None if they have no text.
+
+        Spots behind the end of their file are left out, unless all are.
+        """
+        found = await self.store.rows(list({spot.key for spot in spots}))
+        of_file = {key: [chunk for chunk, _ in rows] for key, rows in found.items()}
+        known = [spot for spot in spots if of_file.get(spot.key)]
+        if not known:
             return None
-        first = found[0].chunk
-        is_past = spots[0].line > first.end_line and spots[0].key == first.key
-        past = f"The text of {quoted(first.key)} ends at line {first.end_line}." if is_past else ""
-        return Named(found, past)
+        reached = [spot for spot in known if spot.line <= of_file[spot.key][-1].end_line]
+        firsts = _chunks_at(reached or known, of_file)[:most]
+        hits = led(firsts, self.hits, self.limit, name=_NAME, likely=_LIKELY)
+        return Named(hits, remark="" if reached else _past(known[0].key, of_file))
 
 
-async def with_spots_first(
-    spots: Sequence[Spot], hits: Sequence[Hit], limit: int, store: Store, most: int
-) -> list[Hit]:
-    """Return `hits` behind the first `most` chunks at `spots`.
+def _past(key: str, of_file: Mapping[str, Sequence[StoredChunk]]) -> str:
+    """Say that a file ends before the line that is asked for."""
+    return f"The text of {quoted(key)} ends at line {of_file[key][-1].end_line}."
 
-    The chunk at a spot is that of its line, or the file's first. Files that end before the line are
-    left out, unless all do, and so are those without text.
 
-    Returns:
-        At most `limit` hits; none if no file has text.
+def _chunks_at(
+    spots: Iterable[Spot], of_file: Mapping[str, Sequence[StoredChunk]]
+) -> list[tuple[StoredChunk, list[StoredChunk]]]:
+    """Return the chunk at each of these places, once, with those of its file that follow it.
 
-    Raises:
-        StoreError: If the index cannot be read.
+    That is the chunk of the line, or else the last of the file.
     """
-    found = await store.rows(list({spot.key for spot in spots}))
-    of_file = {key: [chunk for chunk, _ in rows] for key, rows in found.items()}
-    known = [spot for spot in spots if of_file.get(spot.key)]
-    reached = [spot for spot in known if spot.line <= of_file[spot.key][-1].end_line]
     leading: dict[str, tuple[StoredChunk, list[StoredChunk]]] = {}
-    for spot in reached or known:
+    for spot in spots:
         chunks = of_file[spot.key]
         first = _at(chunks, spot)
         behind = [chunk for chunk in chunks if chunk.chunk_index > first.chunk_index]
         leading.setdefault(first.document_id, (first, behind))
-    firsts = [*leading.values()][:most]
-    return led(firsts, hits, limit, name=_NAME, likely=_LIKELY) if firsts else []
+    return [*leading.values()]
 
 
 def _at(chunks: Sequence[StoredChunk], spot: Spot) -> StoredChunk:

@@ -52,8 +52,7 @@ def _of_hit(number: int, hit: SearchHit) -> str:
 
 def miss(result: SearchResult) -> str:
     """The sentence that names identifiers which no file contains, above what is shown instead."""
-    what = f"results for `{result.respelled}`" if result.respelled else "nearest"
-    return result.miss + (f"; {what}:" if result.results else ".")
+    return result.miss + (f"; {result.shown_instead}:" if result.results else ".")
 
 
 def nothing_found(result: SearchResult) -> str:

@@ -239,13 +239,20 @@ class _Lines:
 
 
 def names_of(projects: Sequence[Path]) -> dict[str, Path]:
-    """Projects by the names of their folders, with parent folders if two have the same name."""
+    """Projects by the names of their folders, with parent folders where several have one name."""
+
+    def named(project: Path, length: int) -> tuple[str, ...]:
+        return project.parts[-length:]
+
     names: dict[str, Path] = {}
-    for project in projects:
-        parts, length = project.parts, 1
-        while "/".join(parts[-length:]) in names and length < len(parts):
+    for project in dict.fromkeys(projects):
+        length, others = 1, [other for other in projects if other != project]
+        while length < len(project.parts) and named(project, length) in (
+            named(other, length) for other in others
+        ):
             length += 1
-        names["/".join(parts[-length:])] = project
+        is_whole = 1 < length == len(project.parts)
+        names[project.as_posix() if is_whole else "/".join(named(project, length))] = project
     return names
 
 

@@ -181,6 +181,7 @@ class Registry:
                     self._looked = anyio.Event()
                     with anyio.move_on_after(self._pause):
                         await self._hurried.wait()
+                    self._hurried = anyio.Event()
         finally:
             for entry in self._entries.values():
                 if entry.dataset is not None:
@@ -194,7 +195,6 @@ class Registry:
                 looked = self._looked
                 self._hurried.set()
                 await looked.wait()
-                self._hurried = anyio.Event()
             while self._loading:
                 await self._looked.wait()
 

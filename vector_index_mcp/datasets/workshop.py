@@ -311,8 +311,10 @@ def _alone(place: Path) -> Iterator[None]:
         raise BusyError(
             "another process is making a dataset from the same texts; try again when it is done"
         ) from None
-    with lock:
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _discard(place: Path) -> None:

@@ -135,8 +135,8 @@ async def search(
         or not _is_collection(documents, wanted.collection)
     )
     if is_in_vain:
-        why = _NONE_MEETS if keys == () else ""
-        note = why or await _found_in_vain(documents, wanted)
+        why = await _found_in_vain(documents, wanted) or (_NONE_MEETS if keys == () else "")
+        note = ". ".join(filter(None, [*conditional.senseless, why]))
         return Answer(wanted, stems, (), note, time.monotonic() - began)
     if is_listing:
         keys = _newest(ledger, keys or (), wanted.limit)

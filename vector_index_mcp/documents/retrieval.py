@@ -20,7 +20,7 @@ from vector_index_mcp.engine.prose.properties import stem_of
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.files.scan import Stamp
+from vector_index_mcp.files.scan import UNKNOWN, Stamp
 from vector_index_mcp.indexing.ledger import Ledger
 
 _MOST_BYTES_TOGETHER = 2_000_000
@@ -328,14 +328,17 @@ async def text_at(documents: Documents, key: str, entry: Entry | None) -> Text |
     return Text(key, title, context, body, len(body.encode("utf-8", "replace")))
 
 
-async def _converted(documents: Documents, key: str, stamp: Stamp | None) -> str | None:
+async def _converted(documents: Documents, key: str, stamp: Stamp) -> str | None:
     """Return the text that a document was converted to, from its chunks in the index.
 
-    A changed document is converted when it is indexed; this waits some seconds for it.
+    A changed document is converted when it is indexed; this waits some seconds for it. A file that
+    is gone has no text, although the index may still have its chunks.
     """
+    if stamp == UNKNOWN:
+        return None
     index = documents.index
     with anyio.move_on_after(_CONVERSION_SECONDS):
-        while index.indexer is not None and stamp not in {None, _indexed(index.ledger, key)}:
+        while index.indexer is not None and stamp != _indexed(index.ledger, key):
             await index.indexer.live.text_moved.wait()
     async with index.reading() as (opened, _):
         rows = await opened.store.rows([key])

@@ -6,10 +6,9 @@ what it says of itself; a long comment, apart from what it describes; a crowd of
 benchmarks/learn_chunks.py fits the model, and tests it on packages that it has not seen.
 """
 
-import math
-from dataclasses import astuple, dataclass
-from operator import mul
+from dataclasses import dataclass
 
+from vector_index_mcp.engine import linear
 from vector_index_mcp.engine.comments import is_all_comments
 from vector_index_mcp.engine.kinds import DOCS, kinds_of
 from vector_index_mcp.engine.types import StoredChunk
@@ -34,9 +33,10 @@ class ChunkEvidence:
 CROWD = 10
 """So many definitions in one chunk count as a crowd."""
 
-# Fitted by benchmarks/learn_chunks.py on 2,130 files of right answers in 72 packages, the last two
-# on 1,556 in 47, by words alone. By meaning, in 687 files of 19 packages, they are -2.47 and -1.20.
-WEIGHTS = ChunkEvidence(2.39, -0.82, 0.38, -2.07, -1.06)
+# Fitted by benchmarks/learn_chunks.py: the first three on the files of right answers to questions
+# about 72 packages (2,130 files, by meaning), the last two on those of 47 (1,556, by words alone).
+# By meaning, on 687 files of 19 packages, these would be -2.47 (comment) and -1.20 (crowd).
+WEIGHTS = ChunkEvidence(alone=2.39, head=-0.82, inside=0.38, comment=-2.07, crowd=-1.06)
 """The weights of the features, in logits; by words alone, the first three are almost the same."""
 
 
@@ -59,4 +59,4 @@ def evidence_of(chunk: StoredChunk, alone: float) -> ChunkEvidence:
 
 def logit(evidence: ChunkEvidence) -> float:
     """Return the weighted sum of a chunk's features."""
-    return math.fsum(map(mul, astuple(evidence), astuple(WEIGHTS)))
+    return linear.total(evidence, WEIGHTS)

@@ -10,10 +10,9 @@ packages that it has not seen.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from operator import mul
+from dataclasses import dataclass, replace
 
-from vector_index_mcp.engine import chunk_order
+from vector_index_mcp.engine import chunk_order, linear
 from vector_index_mcp.engine.chunk_order import ChunkEvidence
 from vector_index_mcp.engine.signals import Context, kind_of_file, names
 from vector_index_mcp.engine.types import Hit, StoredChunk
@@ -45,14 +44,16 @@ class FileEvidence:
     """The natural logarithm of its number of chunks: a large file mentions anything."""
 
 
-# Fitted by benchmarks/learn.py on 1,873 questions over 72 packages, but for the weight of names,
-# which would be 1.44: most of the questions avoid the names of files. It is that of 639 questions,
-# half of them written without rules, and better for those (benchmarks/README.md).
-BY_MEANING = FileEvidence(3.38, 1.75, 2.81, 2.2, 1.98, -0.63)
+# Fitted by benchmarks/learn.py on 1,873 questions over 72 packages, but for the weight of names.
+# There it would be 1.44, because most of these questions avoid the names of files. 1.98 was fitted
+# to 639 questions, half of which were written without such a rule (benchmarks/README.md).
+BY_MEANING = FileEvidence(
+    score=3.38, second=1.75, meaning=2.81, coverage=2.2, names=1.98, size=-0.63
+)
 """The weights where vectors were searched as well, in logits."""
 BY_SOME_MEANING = replace(BY_MEANING, meaning=0.3)
 """The weights where some candidates have no vector, and count by their words instead."""
-BY_WORDS = FileEvidence(4.36, 1.77, 0.0, 0.68, 2.37, -0.41)
+BY_WORDS = FileEvidence(score=4.36, second=1.77, meaning=0.0, coverage=0.68, names=2.37, size=-0.41)
 """The weights where full text alone was searched, in logits; fitted to those 639 questions."""
 
 
@@ -115,7 +116,7 @@ def in_order(found: Found, evidence: Mapping[str, FileEvidence]) -> list[Hit]:
         Hits whose scores show how likely each is compared with the first, which has 1.
     """
     weights = found.weights
-    logits = {key: logit(of_file, weights) for key, of_file in evidence.items()}
+    logits = {key: linear.total(of_file, weights) for key, of_file in evidence.items()}
     highest = max(logits.values(), default=0.0)
     better: Counter[str] = Counter()
     ordered = []
@@ -139,11 +140,6 @@ def _chunks_in_order(found: Found) -> list[Hit]:
         return chunk_order.logit(found.evidence_in_file(hit.chunk))
 
     return sorted(found.hits, key=logit_in_file, reverse=True)
-
-
-def logit(evidence: FileEvidence, weights: FileEvidence) -> float:
-    """Return the weighted sum of a file's features."""
-    return math.fsum(map(mul, astuple(evidence), astuple(weights)))
 
 
 def _second(values: Iterable[float]) -> float:

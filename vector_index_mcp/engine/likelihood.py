@@ -98,7 +98,7 @@ def in_agreement(hits: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
     for each in own[JUDGED_TOGETHER:]:
         likely.append(min(each, likely[-1]))
     return [
-        dict(parts) if after == before else {**parts, ORDER: _logit(after) - _logit(before)}
+        dict(parts) if after == before else {**parts, ORDER: logit(after) - logit(before)}
         for parts, before, after in zip(hits, own, likely, strict=True)
     ]
 
@@ -120,7 +120,8 @@ def falling(values: Iterable[float]) -> list[float]:
     return [mean for mean, size in pools for _ in range(size)]
 
 
-def _logit(likely: float) -> float:
+def logit(likely: float) -> float:
+    """Return the logarithm of the odds of what is this likely."""
     return math.log(likely / (1 - likely))
 
 

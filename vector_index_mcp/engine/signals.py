@@ -131,7 +131,7 @@ class _Names(NamedTuple):
         long = [n for n in query.spellings if len(joined(n)) >= _FEWEST_CHARS and not n.isdigit()]
         if not long:
             return None
-        plain = [name for name in long if name[0] != "_" != name[-1]]
+        plain = [name for name in long if not (name.startswith("_") or name.endswith("_"))]
         spelled = ["[_-]?".join(map(re.escape, _parts(name))) for name in plain]
         return cls(
             _as_words(map(re.escape, long)), _as_words(spelled, re.IGNORECASE) if plain else None

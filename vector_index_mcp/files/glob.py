@@ -12,8 +12,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
 from vector_index_mcp.errors import QueryError, quoted
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
@@ -127,6 +125,9 @@ def _regex_of_one(glob: str) -> str | None:
         return None
     if glob.startswith(("!", "#")):
         glob = f"\\{glob}"
+    # Takes 10 ms, and the processes that prepare files ask for no globs.
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
     regex, _ = GitIgnoreSpecPattern.pattern_to_regex(glob)
     if regex is None:
         return None

@@ -231,8 +231,6 @@ def _mask_of(folder: Folder) -> Patterns | None:
     """Return the patterns that files of the folder must match; None if there is no mask."""
     if not folder.selection.mask:
         return None
-    from vector_index_mcp.files.glob import expanded  # takes 10 ms; most children do not need it
-
     return patterns_of("\n".join(expanded(folder.selection.mask)))
 
 

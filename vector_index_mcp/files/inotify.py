@@ -96,7 +96,7 @@ class Inotify(InotifyFD):
     @property
     def is_watching(self) -> bool:
         """Whether events of at least one of the index's folders are being delivered."""
-        return self.is_alive() and not self._roots.isdisjoint(self._number_of)
+        return self.is_alive() and any(root in self._number_of for root in self._roots)
 
     @property
     def is_settled(self) -> bool:

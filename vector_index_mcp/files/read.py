@@ -109,7 +109,7 @@ def whole_text(folder: Folder, key: str) -> str | None:
 
 
 def stamp_now(folder: Folder, key: str) -> Stamp:
-    """Return the stamp of a file that could not be read; UNKNOWN if it is out of reach."""
+    """Return the stamp of a file as it is now; UNKNOWN if it is gone or out of reach."""
     try:
         return stamp_of(beneath.status(folder.path, folder.path_of(key)))
     except (OSError, ValueError):

@@ -5,6 +5,7 @@ which sets its own watches. Only this module and `inotify` import watchdog.
 """
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -90,10 +91,12 @@ class Watch:
         try:
             self._observer = self._started(signs)
         except OSError as error:
+            # Of these, the kernel has given all that one user may have.
+            are_few = error.errno in {errno.EMFILE, errno.ENOSPC}
+            limits = "raise fs.inotify.max_user_instances and max_user_watches; "
             raise ProjectError(
                 f"the folder cannot be watched ({error.strerror or error}); "
-                "raise fs.inotify.max_user_instances and max_user_watches, changes are found by "
-                "polling meanwhile"
+                f"{limits if are_few else ''}changes are found by polling meanwhile"
             ) from error
 
     @property

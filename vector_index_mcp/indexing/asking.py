@@ -165,9 +165,9 @@ async def ask(
         QueryError: If `find` rejects the question.
         StoreError: If there is no index, or none that can be read.
     """
-    await live_index.make_sure()
+    await live_index.reopen_if_lost()
     if live_index.indexer is not None:
-        await live_index.indexer.live.make_sound()
+        await live_index.indexer.live.checked_or_repaired()
     question_of = partial(
         Question, live_index, text, wait_for_model=wait_for_model, on_loading=on_loading
     )
@@ -285,7 +285,7 @@ async def _checked(
         except TimeoutError:
             silent |= {folder for folder in concerned if await looks.is_there(folder) is None}
     if checked.gone:
-        await live_index.make_sure()
+        await live_index.reopen_if_lost()
     return checked
 
 

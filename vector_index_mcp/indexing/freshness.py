@@ -227,7 +227,6 @@ class Freshness:
             return []
         lacked = everywhere and self._lacks_watches
         self._lacks_watches &= not everywhere
-        self._repositories = repositories
 
         def settle(_: Work[list[str]]) -> list[str]:
             signs = outlook.sources if everywhere or are_new else None
@@ -239,6 +238,7 @@ class Freshness:
         except TimeoutError:  # the next time settles all
             return []
         self._is_unsettled = False
+        self._repositories = repositories
         if are_new:  # their rules may have changed between being read and being watched
             self._queue.touch([RULES])
         if lacked and not self._lacks_watches:

@@ -4,8 +4,8 @@ It takes dirty keys off the queue and commits the text of their files. The secon
 gives the committed chunks their vectors. Scans, rebuilds and the store's maintenance are steps of
 this task. It always takes the most urgent step:
 
-    a renamed folder > files that have just changed > a walk that was asked for > the rest of a
-    scan > a rebuild
+    a renamed folder > another way to read a folder > files that have just changed > a walk that
+    was asked for > the rest of a scan > a rebuild
 
 so that a search finds a file saved in the middle of a long run before the run goes on.
 """
@@ -139,7 +139,7 @@ class Indexer:
         while True:
             with anyio.move_on_after(_QUIET_SECONDS) as quiet:
                 await self.queue.wait()
-            if self.queue.has_touched:  # starting a child takes less time than they need to settle
+            if self.queue.has_saved:  # starting a child takes less time than they need to settle
                 await self._pipeline.crew.warm_up()
             try:
                 await self._work(is_quiet=quiet.cancelled_caught)
@@ -201,7 +201,7 @@ class Indexer:
             # Look after any step: files that a scan found may have been indexed as just changed.
             # Tidy up before questions come: they search all rows that have no word index yet.
             await self.live.maintain_if_due()
-            await self.live.make_sure(each_file=True)
+            await self.live.check_index(each_file=True)
         if has_more_to_do():  # perhaps only since then: a request may have joined the run
             self.queue.wake()
         elif self.runs.current is not None:
@@ -254,9 +254,9 @@ class Indexer:
 
     async def _walk(self) -> None:
         # A walk must not trust an index that another program has changed.
-        await self.live.make_sure(each_file=True)
+        await self.live.check_index(each_file=True)
         if self.runs.current is not None and self.runs.current.kind is not Kind.START:
-            await self.live.make_sure_elsewhere()
+            await self.live.check_elsewhere()
         self.runs.is_walk_due = False  # not before: if the index cannot be reached, it stays due
         run = self.runs.current
         may_have_missed = run is not None and run.kind in {Kind.RESCAN, Kind.REBUILD}

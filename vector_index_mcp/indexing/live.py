@@ -92,7 +92,7 @@ class Live:
             StorageError: If the index's drive does not answer.
         """
         async with self.lock:
-            await self._make_sure()
+            await self._check_index()
             yield
 
     @asynccontextmanager
@@ -102,7 +102,7 @@ class Live:
             await self._require_folder()
             yield
 
-    async def make_sure(self, *, each_file: bool = False) -> None:
+    async def check_index(self, *, each_file: bool = False) -> None:
         """Raise what `writing` raises, if something is wrong.
 
         During a commit this checks nothing: our own changes would look like another program's.
@@ -112,12 +112,12 @@ class Live:
         """
         if not self.lock.locked():
             async with self.lock:
-                await self._make_sure(each_file=each_file)
+                await self._check_index(each_file=each_file)
 
-    async def _make_sure(self, *, each_file: bool = False) -> None:
+    async def _check_index(self, *, each_file: bool = False) -> None:
         await self._require_folder(lambda: self.index.check(each_file=each_file))
 
-    async def make_sound(self) -> None:
+    async def checked_or_repaired(self) -> None:
         """Before a search: have the index repaired if it was changed, and wait for that a little.
 
         Raises:
@@ -125,7 +125,7 @@ class Live:
             StoreError: If the index is not repaired yet, or its drive does not answer.
         """
         try:
-            await self.make_sure()
+            await self.check_index()
         except DamagedIndexError as error:
             self.report(error, Use.SEARCH)
             with anyio.move_on_after(_REPAIR_PATIENCE_SECONDS):
@@ -139,7 +139,7 @@ class Live:
         self.damage = self.origin = None
         self.repaired.send()
 
-    async def make_sure_elsewhere(self) -> None:
+    async def check_elsewhere(self) -> None:
         """Check whether another machine has changed the index; this costs some requests.
 
         Raises:
@@ -147,9 +147,9 @@ class Live:
             StoreError: If the index cannot be reached.
         """
         if is_local(self.index.uri):
-            return  # `make_sure` notices that, without waiting for a commit
+            return  # `check_index` notices that, without waiting for a commit
         async with self.lock:
-            await self._make_sure()
+            await self._check_index()
             if await self.index.store.is_outrun():
                 raise LostIndexError("another machine has changed the index; it is opened again")
 
@@ -269,7 +269,7 @@ class Live:
             DamagedIndexError: If the index cannot be read.
         """
         upkeep = self.index.store.upkeep
-        await self.make_sure(each_file=True)
+        await self.check_index(each_file=True)
         # On another machine this takes a hundred round trips, and old versions must stay longer.
         is_worthwhile = upkeep.is_worthwhile and is_local(self.index.uri)
         if upkeep.is_due or is_worthwhile:

@@ -99,8 +99,8 @@ class DirtyQueue:
         return taken
 
     @property
-    def has_touched(self) -> bool:
-        """Whether touched paths wait, quiet or not; files that stay open do not count."""
+    def has_saved(self) -> bool:
+        """Whether touched paths wait, quiet or not, that no process keeps open."""
         return len(self._debouncer) > 0
 
     def __len__(self) -> int:

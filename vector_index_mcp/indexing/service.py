@@ -342,7 +342,7 @@ class LiveIndex:
         self._reader.forget()
         return True
 
-    async def make_sure(self) -> None:
+    async def reopen_if_lost(self) -> None:
         """Open the index again if it was lost or could not be opened.
 
         Raises:

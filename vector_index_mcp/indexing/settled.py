@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 from vector_index_mcp.files import read
+from vector_index_mcp.files.scan import UNKNOWN
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.looks import Looks
@@ -39,6 +40,6 @@ def _settled(view: View, ledger: Ledger, keys: Iterable[str]) -> list[str]:
 def _is_settled(view: View, ledger: Ledger, key: str) -> bool:
     record = ledger.get(key)
     if record is not None:
-        return record.stamp == read.stamp_now(view.folder, key)
+        return record.stamp == read.stamp_now(view.folder, key) != UNKNOWN
     path = view.folder.path_of(key)
     return path != "" and view.ignore.is_ignored(path, is_folder=False)

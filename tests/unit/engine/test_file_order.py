@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 from ranking import candidates, stored
 
-from vector_index_mcp.engine import file_order
+from vector_index_mcp.engine import linear
 from vector_index_mcp.engine.file_order import (
     BY_MEANING,
     BY_SOME_MEANING,
     BY_WORDS,
     FileEvidence,
-    logit,
 )
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.rank import found_for, rank
@@ -142,25 +141,21 @@ def test_each_weight_has_the_sign_that_its_meaning_demands():
         assert min(weights.score, weights.second, weights.coverage, weights.names) > 0
     assert BY_MEANING.meaning > BY_SOME_MEANING.meaning > 0
     assert BY_WORDS.meaning == 0
-    assert logit(FileEvidence(1, 1, 1, 1, 1, 1), BY_MEANING) == pytest.approx(
+    assert linear.total(FileEvidence(1, 1, 1, 1, 1, 1), BY_MEANING) == pytest.approx(
         3.38 + 1.75 + 2.81 + 2.2 + 1.98 - 0.63
     )
 
 
-def test_without_vectors_other_weights_are_used(monkeypatch):
-    used = []
-    monkeypatch.setattr(file_order, "logit", lambda _, weights: used.append(weights) or 0.0)
-    order(WHERE, SUBJECT)
-    order(WHERE, SUBJECT, {next(iter(SUBJECT)): 0.5})
-    assert used == [BY_WORDS, BY_MEANING]
+def test_without_vectors_other_weights_are_used():
+    near = candidates({next(iter(SUBJECT)): 0.5})
+    assert found_for(WHERE, candidates(SUBJECT), []).weights == BY_WORDS
+    assert found_for(WHERE, candidates(SUBJECT), near).weights == BY_MEANING
 
 
-def test_while_vectors_are_made_their_nearness_counts_less(monkeypatch):
-    used = []
-    monkeypatch.setattr(file_order, "logit", lambda _, weights: used.append(weights) or 0.0)
+def test_while_vectors_are_made_their_nearness_counts_less():
     first, second = SUBJECT
-    order(WHERE, {first: 9.0, replace(second, has_vector=False): 7.0}, {first: 0.5})
-    assert used == [BY_SOME_MEANING]
+    words = candidates({first: 9.0, replace(second, has_vector=False): 7.0})
+    assert found_for(WHERE, words, candidates({first: 0.5})).weights == BY_SOME_MEANING
 
 
 def test_the_nearest_chunk_shows_how_near_a_file_is():

@@ -5,7 +5,7 @@ of its own, whose lock makes it take turns with a running service.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -84,7 +84,6 @@ class Desk:
         Args:
             store: The store as `reading` opened it.
         """
-        from vector_index_mcp.notes.refusal import Refusal
         from vector_index_mcp.notes.store.writer import Writer
 
         writer = Writer(store.disk, store.repository)
@@ -93,5 +92,4 @@ class Desk:
             yield writer
         finally:
             writer.stop()
-            with suppress(Refusal):  # another process uses the index, and will bring it up to date
-                writer.index.refresh()
+            writer.index.catch_up()  # or whoever uses it now will do that

@@ -62,15 +62,15 @@ class Presence:
     @property
     def was_opened_and_is_kept(self) -> bool:
         """Whether the folder that was opened still exists, here or somewhere else."""
-        with suppress(OSError):  # it was closed meanwhile
-            return self._folder is not None and os.fstat(self._folder).st_nlink > 0
-        return False
+        opened = _status_of(self._folder)
+        return opened is not None and opened.st_nlink > 0
 
     def _was_moved(self) -> bool:
-        if not self.was_opened_and_is_kept or self._folder is None:
+        opened = _status_of(self._folder)
+        if opened is None or not opened.st_nlink:
             return False
         here = self._disk.status("")
-        return here is None or not os.path.samestat(os.fstat(self._folder), here)
+        return here is None or not os.path.samestat(opened, here)
 
     def _is_on_another_device(self) -> bool:
         known = self._repository.own(_DEVICE)[:_MOST_DIGITS]
@@ -87,12 +87,8 @@ class Presence:
     @property
     def is_same_repository(self) -> bool:
         """Whether `.git` is still the folder that was opened."""
-        status = self._disk.status(GIT)
-        return (
-            self._git is not None
-            and status is not None
-            and os.path.samestat(os.fstat(self._git), status)
-        )
+        status, opened = self._disk.status(GIT), _status_of(self._git)
+        return status is not None and opened is not None and os.path.samestat(opened, status)
 
     def note(self) -> None:
         """Note that the store is open.
@@ -119,3 +115,10 @@ class Presence:
             if descriptor is not None:
                 os.close(descriptor)
         self._git = self._folder = None
+
+
+def _status_of(descriptor: int | None) -> os.stat_result | None:
+    """The status of what is open; None if nothing is, or if it was closed meanwhile."""
+    with suppress(OSError):
+        return None if descriptor is None else os.fstat(descriptor)
+    return None
