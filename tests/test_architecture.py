@@ -207,9 +207,9 @@ BROAD_EXCEPTS = {
     "objects/store.py": 1,  # the error of one of many jobs, raised as it is
     "processes/detached.py": 1,  # raised where the result is asked for
     # Who waits for a change is told, and the next one is served; what has begun is undone.
-    "notes/store/writer.py": 4,
+    "notes/store/writer.py": 5,
     "notes/store/git_index.py": 1,  # the index of people's git is none of our change
-    "notes/store/disk.py": 3,
+    "notes/store/applying.py": 3,
     "notes/store/program.py": 1,
     # A thread or the watching goes on, and tries again; `syncing` also undoes what has begun.
     "notes/syncing.py": 2,

@@ -21,8 +21,9 @@ from functools import partial
 
 from vector_index_mcp.notes.coming import Coming, by_merging, by_moving
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
+from vector_index_mcp.notes.store import applying
 from vector_index_mcp.notes.store.byhand import some
-from vector_index_mcp.notes.store.disk import Applied, Change
+from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.filters import filtered
 from vector_index_mcp.notes.store.history import Commit
 from vector_index_mcp.notes.store.large import copy_of_object, id_of_file, id_of_link
@@ -335,11 +336,11 @@ class Syncing:
         puts = LineEnds(disk).as_checked_out(tree, puts)
         # Removals come first: a file may become a folder, or a folder a file.
         changes = (Change({}, tuple(gone), empties=True), Change(puts, copies=copies))
-        applied: list[Applied] = []
+        applied: list[applying.Applied] = []
         with writer.index.locked():
             try:
                 for change in changes:
-                    applied.append(disk.apply(change))
+                    applied.append(applying.apply(disk, change))
                 then()
             except BaseException:
                 for each in reversed(applied):

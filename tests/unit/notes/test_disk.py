@@ -11,6 +11,7 @@ from writing import put
 
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.applying import apply
 from vector_index_mcp.notes.store.disk import Change, Disk
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses links, modes and pipes")
@@ -39,7 +40,7 @@ def elsewhere(disk):
 
 def changed(disk, puts=(), drops=(), folder=""):
     data = {path: text.encode() for path, text in dict(puts).items()}
-    return disk.apply(Change(data, tuple(drops), folder))
+    return apply(disk, Change(data, tuple(drops), folder))
 
 
 def refusal(do, *arguments):

@@ -14,8 +14,7 @@ from writing import put
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store import git_index, index_lock
-from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.store import applying, git_index, index_lock
 from vector_index_mcp.notes.store.history import write
 from vector_index_mcp.notes.store.index_lock import IndexIsLocked
 from vector_index_mcp.notes.store.repository import Repository
@@ -368,8 +367,8 @@ def test_no_git_of_a_person_comes_between_the_files_and_the_index(
     writer, store, monkeypatch, moment
 ):
     """Else `git restore` would undo the files, and `git commit` record the index of before."""
-    name = {"files": "disk.Disk.apply", "branch": "writer.write"}[moment]
-    do = {"files": Disk.apply, "branch": write}[moment]
+    name = {"files": "applying.apply", "branch": "writer.write"}[moment]
+    do = {"files": applying.apply, "branch": write}[moment]
     said = []
 
     def done(*arguments):

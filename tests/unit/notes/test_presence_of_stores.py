@@ -77,7 +77,7 @@ def test_a_store_that_was_deleted_is_begun_anew(tmp_path, store):
 STEPS = (
     "place.is_broad", "repository.started",
     "place._is_store", "opening.beneath.opened", "opening.LineEnds",
-    "byhand.ByHand.changed", "disk.Disk.apply", "disk.Applied.finish", "history.id_of",
+    "byhand.ByHand.changed", "applying.apply", "applying.Applied.finish", "history.id_of",
     "history.move", "git_index.GitIndex.moving", "index_lock.IndexLock._taken",
     "presence.beneath.open_file", "repository.Repository.prepare", "repository.Repository.branch",
     "repository.Repository.commit_of", "repository.Repository.run", "turns.filelock.FileLock",

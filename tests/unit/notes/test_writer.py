@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pkgutil
 import shutil
 import subprocess
 import threading
@@ -29,6 +30,7 @@ from writing import put
 
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store import writer as writer_module
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.writer import Plan
 
@@ -441,3 +443,76 @@ def test_our_own_folder_is_made_anew_when_it_goes(writer, store, tmp_path):
     shutil.rmtree(tmp_path / "state")
     wrote(writer, {A: "second"}, message="Again")
     assert log(store)[0] == (OURS, "Again")
+
+
+MOMENTS = ("plan", "byhand.ByHand.changed", "applying.mode_of", "applying.write")
+
+
+def saving_once(monkeypatch, moment, save):
+    """Call `save` once, behind the first call of a function of the store."""
+    calls = []
+    if moment == "plan":
+        return lambda: calls or calls.append(save())
+    place, _, name = f"vector_index_mcp.notes.store.{moment}".rpartition(".")
+    do = getattr(pkgutil.resolve_name(place), name)
+
+    def done(*arguments, **options):
+        result = do(*arguments, **options)
+        if not calls:
+            calls.append(save())
+        return result
+
+    monkeypatch.setattr(f"{place}.{name}", done)
+    return lambda: None
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("is_removed", [False, True], ids=["changed", "removed"])
+def test_what_a_person_saves_during_a_write_is_kept(writer, store, monkeypatch, moment, is_removed):
+    wrote(writer, {A: "first\n"})
+
+    def save():
+        put(store, "saved", (store / A).read_text(encoding="utf-8") + "by hand\n")
+        (store / "saved").replace(store / A)
+
+    with monkeypatch.context() as meanwhile:
+        then = saving_once(meanwhile, moment, save)
+
+        def planned():
+            text = (store / A).read_text(encoding="utf-8")
+            then()
+            puts = {} if is_removed else {A: f"{text}ours\n".encode()}
+            return Plan(Change(puts, (A,) if is_removed else ()), "Ours")
+
+        writer.ask(planned).result(PATIENCE_SECONDS)
+    before = git(store, "show", f"HEAD~1:{A}")
+    if is_removed:
+        assert not (store / A).exists()
+    else:
+        assert (store / A).read_text(encoding="utf-8") == f"{before}\nours\n"
+    if not (is_removed and moment.startswith("applying")):  # nothing is written for a removal
+        assert before == "first\nby hand"
+        assert log(store)[:2] == [(OURS, "Ours"), (ANN, f"Edited by hand: {A}")]
+
+
+def test_a_file_that_is_saved_again_and_again_is_not_written(writer, store, monkeypatch):
+    do = writer_module.ByHand.changed
+
+    def changed(*arguments, **options):
+        found = do(*arguments, **options)
+        put(store, A, (store / A).read_text(encoding="utf-8") + "more\n")
+        return found
+
+    with monkeypatch.context() as meanwhile, pytest.raises(Refusal, match="again and again"):
+        meanwhile.setattr(writer_module.ByHand, "changed", changed)
+        wrote(writer, {A: "ours"})
+    assert (store / A).read_text(encoding="utf-8").endswith("more\n")
+    assert "ours" not in (store / A).read_text(encoding="utf-8")
+
+
+def test_a_fault_while_an_error_is_answered_ends_no_writer(writer, monkeypatch):
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(writer.presence, "check", lambda **_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            writer.alone(lambda: 5).result(PATIENCE_SECONDS)
+    assert writer.alone(lambda: 5).result(PATIENCE_SECONDS) == 5

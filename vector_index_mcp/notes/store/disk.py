@@ -1,8 +1,6 @@
-"""Reads and changes the files below the store's folder. Each step is atomic and can be undone.
+"""Reads the files below the store's folder; `applying` changes them.
 
-Links are never followed, because a store may come from somebody else. New content is first written
-to a work folder inside `.git`, and moved into place once it is on the disk. The work folder keeps
-the files that were replaced until the change is committed.
+Links are never followed, because a store may come from somebody else.
 """
 
 import contextlib
@@ -10,32 +8,21 @@ import errno
 import logging
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.steps import (
-    Copied,
-    copy_of_file,
-    mode_of,
-    parted,
-    remove,
-    token,
-    write,
-)
+from vector_index_mcp.notes.store.steps import LEFT, Copied, remove
 
 _log = logging.getLogger(__name__)
 
 GIT = ".git"
 WORK = f"{GIT}/vector-index-mcp"
 """The work folder: our own files in the store that are never committed."""
-_NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
-_MODE = 0o644
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # opening a named pipe must not block
 
 
@@ -202,198 +189,9 @@ class Disk:
 
     # -- changing --------------------------------------------------------------------------
 
-    def apply(self, change: Change) -> "Applied":
-        """Make a change. If a step fails, the earlier steps are undone.
-
-        Raises:
-            Refusal: If a step fails.
-        """
-        applied = Applied(self)
-        try:
-            inner = {path: data for path, data in change.puts.items() if change.has_in_folder(path)}
-            if inner:
-                applied.make(change.folder, inner)
-            for path, data in change.puts.items():
-                if path not in inner:
-                    applied.put(path, data)
-            for path, copied in change.copies.items():
-                applied.put(path, copied)
-            for path in change.drops:
-                applied.drop(path)
-            if change.empties:
-                applied.drop_empty({parted(path)[0] for path in change.drops})
-        except BaseException:
-            applied.undo()
-            raise
-        return applied
-
     def tidy(self) -> None:
         """Remove the temporary files of a process that was killed during a change."""
         with reported(WORK), beneath.opened(self.root, WORK, is_made=True) as work:
             for name in work.names():
-                if name.endswith(_LEFT):
+                if name.endswith(LEFT):
                     remove(work, name)
-
-
-_OLD, _PART = ".old", ".part"
-_LEFT = (_OLD, _PART)
-
-
-class Applied:
-    """The steps of a change that was made. All can be undone until `finish` is called."""
-
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-        self._undoing: list[Callable[[], None]] = []
-        self._left: list[str] = []
-
-    def put(self, path: str, data: bytes | Copied) -> None:
-        """Replace a file's content, or create the file."""
-        if not isinstance(data, Copied) and len(data) > LARGEST_FILE_BYTES:
-            raise Refusal(
-                Code.INVALID_CONTENT,
-                f"{path} would have more than {LARGEST_FILE_BYTES:,} bytes, the most that is read; "
-                "make it smaller",
-                path=path,
-            )
-        above, name = parted(path)
-        with reported(path), self._work() as work:
-            part, old = token(_PART), token(_OLD)
-            with self._folder(above) as folder:
-                mode = mode_of(folder, name)
-                try:
-                    write(work, part, data, mode or _MODE)
-                    if mode is not None:
-                        self._keep(path, folder, work, old, mode)
-                        self._left.append(old)
-                    work.move(part, folder, name)
-                except BaseException:
-                    with contextlib.suppress(OSError):
-                        work.remove(part)
-                    raise
-                self._undoing.append(lambda: self._unput(path, old if mode is not None else ""))
-                folder.sync()
-
-    def _keep(
-        self, path: str, folder: beneath.Folder, work: beneath.Folder, old: str, mode: int
-    ) -> None:
-        """Keep a file under the name `old` in the work folder, for `undo`."""
-        try:
-            folder.link(parted(path)[1], work, old)
-        except OSError:  # Android's file systems and exFAT have no hard links
-            write(work, old, copy_of_file(folder, parted(path)[1]), mode)
-
-    def make(self, path: str, files: Mapping[str, bytes]) -> None:
-        """Create a folder together with all its files, in one step."""
-        above, name = parted(path)
-        with reported(path), self._work() as work:
-            part = token(_PART)
-            work.make(part)
-            try:
-                with beneath.opened(self._disk.root, f"{WORK}/{part}") as made:
-                    for file, data in files.items():
-                        write(made, file.removeprefix(f"{path}/"), data, _MODE)
-                    made.sync()
-                with self._folder(above) as folder:
-                    work.move(part, folder, name)
-                    self._undoing.append(lambda: self._unmake(path))
-                    folder.sync()
-            except BaseException:
-                remove(work, part)
-                raise
-
-    def drop(self, path: str) -> None:
-        """Remove a file or a folder from the store."""
-        above, name = parted(path)
-        with reported(path), self._work() as work, self._folder(above) as folder:
-            old = token(_OLD)
-            folder.move(name, work, old)
-            self._left.append(old)
-            self._undoing.append(lambda: self._undrop(path, old))
-            folder.sync()
-
-    def drop_empty(self, folders: Iterable[str]) -> None:
-        """Remove those of `folders` that are empty, and parents that become empty."""
-        pending = sorted(folders)
-        while pending:
-            path = pending.pop()
-            above, name = parted(path)
-            if not above:  # top-level folders, such as that of all projects, stay
-                continue
-            with reported(path), beneath.opened(self._disk.root, above) as folder:
-                try:
-                    folder.remove_folder(name)
-                except OSError as error:
-                    if error.errno in _NOT_EMPTY or beneath.tells_absence(error):
-                        continue
-                    raise
-                self._undoing.append(partial(self._make_again, path))
-                folder.sync()
-            pending.append(above)
-
-    def undo(self) -> None:
-        """Undo all steps, the last one first; a step that cannot be undone stops no other."""
-        while self._undoing:
-            try:
-                self._undoing.pop()()
-            except OSError as error:  # the store may have been moved away
-                _log.warning("a change of the notes in %s stays: %s", self._disk.root, error)
-        self.finish()
-
-    def finish(self) -> None:
-        """Make the change final: delete what it replaced."""
-        with contextlib.suppress(OSError), self._work() as work:
-            for name in self._left:
-                remove(work, name)
-        self._left.clear()
-        self._undoing.clear()
-
-    @contextmanager
-    def _work(self) -> Iterator[beneath.Folder]:
-        with beneath.opened(self._disk.root, WORK, is_made=True) as work:
-            yield work
-
-    @contextmanager
-    def _folder(self, path: str) -> Iterator[beneath.Folder]:
-        """Open a folder; create it if it is missing, which `undo` reverts."""
-        missing = []
-        at = path
-        while at and self._disk.status(at) is None:
-            missing.append(at)
-            at = parted(at)[0]
-        with beneath.opened(self._disk.root, path, is_made=True) as folder:
-            if missing:
-                self._undoing.append(lambda: self._remove_empty(missing))
-                with beneath.opened(self._disk.root, at) as above:
-                    above.sync()
-            yield folder
-
-    def _unput(self, path: str, old: str) -> None:
-        above, name = parted(path)
-        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
-            if old:
-                work.move(old, folder, name)
-            else:
-                folder.remove(name)
-
-    def _undrop(self, path: str, old: str) -> None:
-        above, name = parted(path)
-        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
-            work.move(old, folder, name)
-
-    def _unmake(self, path: str) -> None:
-        above, name = parted(path)
-        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
-            old = token(_OLD)
-            folder.move(name, work, old)
-            self._left.append(old)
-
-    def _make_again(self, path: str) -> None:
-        with beneath.opened(self._disk.root, path, is_made=True):
-            pass
-
-    def _remove_empty(self, paths: list[str]) -> None:
-        for path in paths:
-            above, name = parted(path)
-            with contextlib.suppress(OSError), beneath.opened(self._disk.root, above) as folder:
-                folder.remove_folder(name)

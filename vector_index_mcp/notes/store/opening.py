@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.notes.store import place
+from vector_index_mcp.notes.store import applying, place
 from vector_index_mcp.notes.store.byhand import (
     IGNORE,
     ByHand,
@@ -162,7 +162,7 @@ class Opening:
             puts[IGNORE] = text.encode()
         if self._disk.status("README.md") is None:
             puts["README.md"] = _README.encode()
-        self._disk.apply(Change(puts)).finish()
+        applying.apply(self._disk, Change(puts)).finish()
 
     def _lacking_ignored(self) -> tuple[str, str | None]:
         """Return the text of `.gitignore`, and the one to replace it by; None if it may stay."""
@@ -183,7 +183,7 @@ class Opening:
         files: dict[str, bytes | None] = {**placed.kept, **gone}
         commit = Commit("Updated .gitignore", files)
         with self.changing(), contextlib.ExitStack() as undoing:
-            applied = self._disk.apply(Change(placed.on_disk))
+            applied = applying.apply(self._disk, Change(placed.on_disk))
             undoing.callback(applied.undo)
             made = write(self._repository, branch, tree.commit, tree, [commit])
             undoing.pop_all()

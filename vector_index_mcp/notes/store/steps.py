@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from vector_index_mcp.files import beneath
 
 _TOKEN_BYTES = 8
+OLD, PART = ".old", ".part"
+LEFT = (OLD, PART)
+"""What the names end with that files have in the work folder."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 

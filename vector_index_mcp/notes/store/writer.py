@@ -22,8 +22,9 @@ import filelock
 
 from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
-from vector_index_mcp.notes.store.byhand import ByHand, about_by_hand
-from vector_index_mcp.notes.store.disk import WORK, Applied, Change, Disk, reported
+from vector_index_mcp.notes.store import applying
+from vector_index_mcp.notes.store.byhand import ByHand, about_by_hand, some
+from vector_index_mcp.notes.store.disk import WORK, Change, Disk, reported
 from vector_index_mcp.notes.store.filters import check_unfiltered
 from vector_index_mcp.notes.store.git_index import GitIndex
 from vector_index_mcp.notes.store.history import Commit, Tree, changes_between, move, write
@@ -41,6 +42,7 @@ _MOST_AT_ONCE = 64
 _LOOK_SECONDS = 0.005
 _OF_THE_CALL = frozenset(Code) - {Code.FILE_SYSTEM_ERROR, Code.GIT_ERROR, Code.GIT_COMMAND_FAILED}
 """Errors that a store that is moved away cannot be the reason of."""
+_TRIES_WHILE_EDITED = 20  # of a change whose files somebody saves at the same time
 _TRIES = 3  # attempts to commit if somebody else moves the branch meanwhile
 _Result = TypeVar("_Result")
 
@@ -76,12 +78,25 @@ class _Work:
 
 
 @dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A change as it goes to the disk."""
+
+    change: Change
+    commits: list[Commit]
+    """They record it, after edits that were made by hand."""
+    seen: applying.States
+    """The states of its files before these were looked at."""
+    is_edited: bool
+    """Whether one of the files was edited by hand."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Made:
     """A change that is on the disk, and not committed yet."""
 
     request: _Request
     plan: Plan
-    applied: Applied
+    applied: applying.Applied
 
 
 class Writer:
@@ -180,6 +195,8 @@ class Writer:
                 self.presence.check(is_under_way=True)
             except Refusal as vanished:
                 error = vanished
+            except Exception:  # noqa: BLE001 - the thread goes on, and the first error says more
+                _log.exception("the notes in %s cannot be looked at", self.disk.root)
         for future in futures:
             if not future.done():
                 future.set_exception(error)
@@ -213,15 +230,33 @@ class Writer:
         commits: list[Commit] = []
         for request in requests:
             try:
-                plan = request.planned()
-                change, new = self._prepared(plan)
-                made.append(_Made(request, plan, self.disk.apply(change)))
+                each, new = self._applied(request)
+                made.append(each)
             except Exception as error:  # noqa: BLE001 - the other requests are served all the same
                 self._fail([request.future], error)
                 continue
             commits += new
             self.tree.note(self.tree.commit, new)
         return made if made and self._keep(made, commits) else []
+
+    def _applied(self, request: _Request) -> tuple[_Made, list[Commit]]:
+        """Plan a change and make it on the disk; return it with the commits that record it.
+
+        If somebody saves a file of the change meanwhile, it is planned anew, with that in it.
+        """
+        before: applying.States = {}
+        for _ in range(_TRIES_WHILE_EDITED):
+            plan = request.planned()
+            prepared = self._prepared(plan)
+            # An edit may have been made since the plan was, which would take it back.
+            if prepared.is_edited and prepared.seen != before:
+                before = prepared.seen
+                continue
+            with suppress(applying.EditedMeanwhile):
+                applied = applying.apply(self.disk, prepared.change, prepared.seen)
+                return _Made(request, plan, applied), prepared.commits
+        words = f"{some(prepared.seen)} was saved again and again meanwhile; nothing was changed"
+        raise Refusal(Code.FILE_SYSTEM_ERROR, f"{words}, try again")
 
     def _keep(self, made: list[_Made], commits: list[Commit]) -> bool:
         """Commit changes that are on the disk, or undo them; return whether they are committed."""
@@ -237,7 +272,7 @@ class Writer:
             each.applied.finish()
         return True
 
-    def _prepared(self, plan: Plan) -> tuple[Change, list[Commit]]:
+    def _prepared(self, plan: Plan) -> _Prepared:
         """Return the plan's change as it goes to the disk, and the commits that record it.
 
         Before the plan's commit comes one of edits made by hand to these files.
@@ -255,13 +290,14 @@ class Writer:
                 files[path] = None
             files |= dict.fromkeys({*self.tree.below(path), *self.by_hand.kept(self.tree, [path])})
         files |= change.puts
+        seen = applying.states_of(self.disk, {*files, *change.drops})
         theirs = self.by_hand.changed(self.tree, files, is_needed=True)
         placed = self._placed(plan, theirs)
         change = replace(change, puts=placed.on_disk)
         commits = [Commit(plan.message, {**files, **placed.kept})]
         if theirs:
             commits.insert(0, Commit(about_by_hand(theirs), theirs, self._opening.author))
-        return change, commits
+        return _Prepared(change, commits, seen, is_edited=bool(theirs))
 
     def _placed(self, plan: Plan, edited: Mapping[str, bytes | None]) -> Placed:
         ends, puts = LineEnds(self.disk), plan.change.puts

@@ -1,0 +1,283 @@
+"""Makes a change of the store's files in steps that can be undone.
+
+A file that somebody saves while the change is being made must not be lost: whoever makes a plan
+notes the states of its files before they are read, and a step that meets another state raises
+`EditedMeanwhile`, with all steps undone.
+"""
+
+import contextlib
+import errno
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from vector_index_mcp.files import beneath
+from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store.disk import WORK, Change, Disk, reported
+from vector_index_mcp.notes.store.steps import (
+    OLD,
+    PART,
+    Copied,
+    copy_of_file,
+    mode_of,
+    parted,
+    remove,
+    token,
+    write,
+)
+
+_log = logging.getLogger(__name__)
+
+_NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
+_MODE = 0o644
+
+
+class EditedMeanwhile(Exception):
+    """A file was saved, made or removed since its state was noted; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What differs once a file has been saved: in place, or by moving another one there."""
+
+    inode: int
+    size: int
+    """In bytes."""
+    modified: int
+    """In nanoseconds."""
+
+
+States = Mapping[str, State | None]
+"""The states of files by path; None for a file that does not exist."""
+
+
+def states_of(disk: Disk, paths: Iterable[str]) -> dict[str, State | None]:
+    """Return the present states of some files, and of all files below some folders.
+
+    Raises:
+        Refusal: If the system refuses to look at one.
+    """
+    files = (file for p in paths for file in (disk.files(p) if disk.is_folder(p) else [p]))
+    return {file: _state_of(disk.status(file)) for file in files}
+
+
+def _state_of(status: os.stat_result | None) -> State | None:
+    return status and State(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def apply(disk: Disk, change: Change, seen: States | None = None) -> "Applied":
+    """Make a change. If a step fails, the earlier steps are undone.
+
+    Args:
+        disk: The store's files.
+        change: What to change.
+        seen: The states that its files must have; other files may have any.
+
+    Raises:
+        EditedMeanwhile: If a file has another state.
+        Refusal: If a step fails.
+    """
+    applied = Applied(disk, seen or {})
+    try:
+        inner = {path: data for path, data in change.puts.items() if change.has_in_folder(path)}
+        if inner:
+            applied.make(change.folder, inner)
+        for path, data in change.puts.items():
+            if path not in inner:
+                applied.put(path, data)
+        for path, copied in change.copies.items():
+            applied.put(path, copied)
+        for path in change.drops:
+            applied.drop(path)
+        if change.empties:
+            applied.drop_empty({parted(path)[0] for path in change.drops})
+    except BaseException:
+        applied.undo()
+        raise
+    return applied
+
+
+class Applied:
+    """The steps of a change that was made. All can be undone until `finish` is called.
+
+    New content is first written to a work folder inside `.git`, and moved into place once it is on
+    the disk. The work folder keeps the files that were replaced until the change is committed.
+    """
+
+    def __init__(self, disk: Disk, seen: States) -> None:
+        self._disk = disk
+        self._seen = seen
+        self._undoing: list[Callable[[], None]] = []
+        self._left: list[str] = []
+
+    def put(self, path: str, data: bytes | Copied) -> None:
+        """Replace a file's content, or create the file."""
+        if not isinstance(data, Copied) and len(data) > LARGEST_FILE_BYTES:
+            raise Refusal(
+                Code.INVALID_CONTENT,
+                f"{path} would have more than {LARGEST_FILE_BYTES:,} bytes, the most that is read; "
+                "make it smaller",
+                path=path,
+            )
+        above, name = parted(path)
+        with reported(path), self._work() as work:
+            part, old = token(PART), token(OLD)
+            with self._folder(above) as folder:
+                mode = mode_of(folder, name)
+                try:
+                    write(work, part, data, mode or _MODE)
+                    if mode is not None:
+                        self._keep(path, folder, work, old, mode)
+                        self._left.append(old)
+                    # What is saved from here on is a save of what we have written.
+                    self._check(states_of(self._disk, [path]))
+                    work.move(part, folder, name)
+                except BaseException:
+                    with contextlib.suppress(OSError):
+                        work.remove(part)
+                    raise
+                self._undoing.append(lambda: self._unput(path, old if mode is not None else ""))
+                folder.sync()
+
+    def _keep(
+        self, path: str, folder: beneath.Folder, work: beneath.Folder, old: str, mode: int
+    ) -> None:
+        """Keep a file under the name `old` in the work folder, for `undo`."""
+        try:
+            folder.link(parted(path)[1], work, old)
+        except OSError:  # Android's file systems and exFAT have no hard links
+            write(work, old, copy_of_file(folder, parted(path)[1]), mode)
+
+    def make(self, path: str, files: Mapping[str, bytes]) -> None:
+        """Create a folder together with all its files, in one step."""
+        above, name = parted(path)
+        with reported(path), self._work() as work:
+            part = token(PART)
+            work.make(part)
+            try:
+                with beneath.opened(self._disk.root, f"{WORK}/{part}") as made:
+                    for file, data in files.items():
+                        write(made, file.removeprefix(f"{path}/"), data, _MODE)
+                    made.sync()
+                with self._folder(above) as folder:
+                    work.move(part, folder, name)
+                    self._undoing.append(lambda: self._unmake(path))
+                    folder.sync()
+            except BaseException:
+                remove(work, part)
+                raise
+
+    def drop(self, path: str) -> None:
+        """Remove a file or a folder from the store."""
+        above, name = parted(path)
+        with reported(path), self._work() as work, self._folder(above) as folder:
+            old = token(OLD)
+            folder.move(name, work, old)
+            self._left.append(old)
+            self._undoing.append(lambda: self._undrop(path, old))
+            self._check(self._dropped(path, f"{WORK}/{old}"))
+            folder.sync()
+
+    def _dropped(self, path: str, old: str) -> States:
+        """Return the states of the files that were dropped with `path`, which is `old` now."""
+        lacking = (known for known in self._seen if known.startswith(f"{path}/"))
+        found = states_of(self._disk, [old])
+        return dict.fromkeys(lacking) | {f"{path}{f[len(old) :]}": s for f, s in found.items()}
+
+    def _check(self, now: States) -> None:
+        """Raise EditedMeanwhile if a file has another state than was noted.
+
+        If any were noted, a file that was not is new.
+        """
+        if self._seen and any(self._seen.get(path) != state for path, state in now.items()):
+            raise EditedMeanwhile
+
+    def drop_empty(self, folders: Iterable[str]) -> None:
+        """Remove those of `folders` that are empty, and parents that become empty."""
+        pending = sorted(folders)
+        while pending:
+            path = pending.pop()
+            above, name = parted(path)
+            if not above:  # top-level folders, such as that of all projects, stay
+                continue
+            with reported(path), beneath.opened(self._disk.root, above) as folder:
+                try:
+                    folder.remove_folder(name)
+                except OSError as error:
+                    if error.errno in _NOT_EMPTY or beneath.tells_absence(error):
+                        continue
+                    raise
+                self._undoing.append(partial(self._make_again, path))
+                folder.sync()
+            pending.append(above)
+
+    def undo(self) -> None:
+        """Undo all steps, the last one first; a step that cannot be undone stops no other."""
+        while self._undoing:
+            try:
+                self._undoing.pop()()
+            except OSError as error:  # the store may have been moved away
+                _log.warning("a change of the notes in %s stays: %s", self._disk.root, error)
+        self.finish()
+
+    def finish(self) -> None:
+        """Make the change final: delete what it replaced."""
+        with contextlib.suppress(OSError), self._work() as work:
+            for name in self._left:
+                remove(work, name)
+        self._left.clear()
+        self._undoing.clear()
+
+    @contextmanager
+    def _work(self) -> Iterator[beneath.Folder]:
+        with beneath.opened(self._disk.root, WORK, is_made=True) as work:
+            yield work
+
+    @contextmanager
+    def _folder(self, path: str) -> Iterator[beneath.Folder]:
+        """Open a folder; create it if it is missing, which `undo` reverts."""
+        missing = []
+        at = path
+        while at and self._disk.status(at) is None:
+            missing.append(at)
+            at = parted(at)[0]
+        with beneath.opened(self._disk.root, path, is_made=True) as folder:
+            if missing:
+                self._undoing.append(lambda: self._remove_empty(missing))
+                with beneath.opened(self._disk.root, at) as above:
+                    above.sync()
+            yield folder
+
+    def _unput(self, path: str, old: str) -> None:
+        above, name = parted(path)
+        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
+            if old:
+                work.move(old, folder, name)
+            else:
+                folder.remove(name)
+
+    def _undrop(self, path: str, old: str) -> None:
+        above, name = parted(path)
+        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
+            work.move(old, folder, name)
+
+    def _unmake(self, path: str) -> None:
+        above, name = parted(path)
+        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
+            old = token(OLD)
+            folder.move(name, work, old)
+            self._left.append(old)
+
+    def _make_again(self, path: str) -> None:
+        with beneath.opened(self._disk.root, path, is_made=True):
+            pass
+
+    def _remove_empty(self, paths: list[str]) -> None:
+        for path in paths:
+            above, name = parted(path)
+            with contextlib.suppress(OSError), beneath.opened(self._disk.root, above) as folder:
+                folder.remove_folder(name)
