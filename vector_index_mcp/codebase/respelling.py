@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from vector_index_mcp.engine.words import joined, last_name, words
+from vector_index_mcp.engine.words import joined, last_name, owner_of, words
 
 _FEWEST_CHARS = 5  # of shorter words, one letter makes another word
 _MOST_CHARS = 40  # difflib's time grows with the square; 10,000 names of 60 letters took 3 s
@@ -26,7 +26,18 @@ def meant(lacking: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
     if not asked:
         return {}
     found = {word: _nearest(spelled, known) for spelled, word in asked.items()}
-    return {word: name for word, name in found.items() if name}
+    return {word: _owned(word, name, known) for word, name in found.items() if name}
+
+
+def _owned(word: str, name: str, known: Mapping[str, str]) -> str:
+    """Return `name` behind what owns `word`, if that is known or near to a name: `Class.name`."""
+    owner = last_name(owner_of(word))
+    spelled = joined(owner)
+    if not _FEWEST_CHARS <= len(spelled) <= _MOST_CHARS:
+        return name
+    owners_name = known.get(spelled) or _nearest(spelled, known)
+    separator = word.removesuffix(last_name(word)).removeprefix(owner_of(word))
+    return f"{owners_name}{separator}{name}" if owners_name else name
 
 
 def spellings(symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
@@ -38,10 +49,15 @@ def spellings(symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
     """
     names = {last_name(symbol) for symbol in symbols}
     names |= {key.rpartition("/")[2].partition(".")[0] for key in keys}
-    # Of `Connection` and `connection`, the name of the type.
-    whole = {joined(name): name for name in sorted(names, reverse=True)}
+    # Of `_connection`, `connection` and `Connection`, the name of the type; a private name last.
+    whole = {joined(name): name for name in sorted(names, key=_likely)}
     parts = {word: word for name in names for word in words(name)}
     return parts | whole
+
+
+def _likely(name: str) -> tuple[bool, bool, str]:
+    """Return a key that is greater the likelier a name is meant by its spelling."""
+    return not name.startswith("_"), name[:1].isupper(), name
 
 
 def _digits(word: str) -> str:

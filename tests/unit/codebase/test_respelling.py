@@ -15,6 +15,9 @@ KNOWN = spellings(SYMBOLS, KEYS)
         ("conection", "Connection"),
         ("Connnection", "Connection"),
         ("net.Conection", "Connection"),
+        ("Conection.parsHttpHeader", "Connection.parseHTTPHeader"),
+        ("Connection::parsHttpHeader", "Connection::parseHTTPHeader"),
+        ("app.Conection#authenticatoin", "Connection#authentication"),
         ("openConection", "open_connection"),
         ("authentification", "authentication"),
         ("object_pth", "ObjectPath"),
@@ -31,6 +34,12 @@ KNOWN = spellings(SYMBOLS, KEYS)
 )
 def test_the_nearest_name_is_meant_or_none(word, name):
     assert meant([word], KNOWN) == ({word: name} if name else {})
+
+
+def test_of_names_of_one_spelling_the_type_is_meant_and_a_private_one_least():
+    assert meant(["forgett"], spellings(["_forget", "forget"], [])) == {"forgett": "forget"}
+    known = spellings(["_Signature", "signature", "Signature", "__signature__"], [])
+    assert meant(["signture"], known) == {"signture": "Signature"}
 
 
 def test_each_word_has_its_own():
