@@ -1,7 +1,7 @@
 """A session, with clients that misbehave. Nothing here is told by a clock: what waits, waits."""
 
 import json
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import pytest
@@ -44,7 +44,9 @@ class Client:
             return json.loads(await self._told.receive())
 
     async def receive(self):
-        return await self._said.receive()
+        with suppress(anyio.EndOfStream):
+            return await self._said.receive()
+        return b""
 
     async def send(self, data):
         await self._tells.send(data)
@@ -191,6 +193,29 @@ async def test_a_client_that_leaves_ends_its_session():
         client.leave()
         with anyio.fail_after(PATIENCE_SECONDS):
             await session.serve(Waiting().server, client.receive, client.send, LONGEST)
+
+
+async def test_what_was_asked_before_the_end_is_answered():
+    server = Waiting()
+    async with connected(server) as client:
+        client.say(waiting(1), waiting(2))
+        client.leave()
+        await anyio.wait_all_tasks_blocked()
+        server.let_go.set()
+        assert {(await client.told())["id"] for _ in range(2)} == {1, 2}
+
+
+async def test_a_client_that_has_gone_is_not_served_for_ever(monkeypatch):
+    monkeypatch.setattr(session, "_LAST_SECONDS", 0.0)
+
+    async def drop(_):
+        """Nobody reads it."""
+
+    async with Client() as client:
+        client.say(request("hello", "initialize", **CLIENT), waiting(1))
+        client.leave()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await session.serve(Waiting().server, client.receive, drop, LONGEST)
 
 
 async def test_a_name_that_is_not_valid_unicode_does_not_end_the_session():

@@ -44,6 +44,9 @@ _MOST_TEXTS = 10_000
 _MOST_UNDER_WAY = 16
 _MOST_BYTES_UNDER_WAY = 1_000_000
 _PATIENCE_SECONDS = 300.0  # after which a client that takes no answers is given up
+# How long what a client has asked for is still answered once it says no more, as at the end of a
+# pipe. A client that has gone takes none of it.
+_LAST_SECONDS = 30.0
 
 
 # A part of a message that says what it is.
@@ -126,6 +129,11 @@ class _UnderWay:
         self._fewer.set()
         self._fewer = anyio.Event()
 
+    async def settled(self) -> None:
+        """Wait until no request is under way."""
+        while self._count:
+            await self._fewer.wait()
+
     def _has_room_for(self, size: int) -> bool:
         return self._count < _MOST_UNDER_WAY and self._bytes + size <= _MOST_BYTES_UNDER_WAY
 
@@ -169,7 +177,7 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
         """The next message, once there is room for it.
 
         Raises:
-            anyio.EndOfStream: If there are no more.
+            anyio.EndOfStream: If there are no more, and all are answered.
         """
         async for line in self._lines:
             if isinstance(line, TooLong):
@@ -196,6 +204,8 @@ class _Requests(anyio.abc.ObjectReceiveStream[SessionMessage | Exception]):
                 under_way.settle(request)  # noqa: B023 - the loop ends with this message
 
             return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=settle))
+        with anyio.move_on_after(_LAST_SECONDS):
+            await self._answers.under_way.settled()
         raise anyio.EndOfStream
 
     async def _refuse_unread(self, reason: str, ends: TooLong) -> None:
