@@ -533,3 +533,16 @@ def test_nothing_is_repaired_while_somebody_holds_the_index(writer, index, store
     with pytest.raises(IndexIsLocked):
         index.repair()
     assert (store / ".git/index").read_bytes() == b"broken"
+
+
+def test_what_a_branch_that_was_set_back_leaves_in_the_index_stays_staged(writer, store):
+    new = "projects/p/new.md"
+    wrote(writer, {A: "one"})
+    wrote(writer, {new: "two"})
+    writer.index.refresh()
+    git(store, "reset", "--quiet", "--soft", "HEAD~1")
+    assert status(store) == [f"A  {new}"]
+    wrote(writer, {A: "three"})
+    writer.index.refresh()
+    assert status(store) == [f"A  {new}"]
+    assert git(store, "show", f"HEAD:{A}") == "three"

@@ -129,7 +129,9 @@ class GitIndex:
         if not commit or commit == known:
             return
         self._copy(held)
-        self._put(held, self._news(commit, known if self._has(known) else ""))
+        # A branch that a person has set back leaves in the index what it has left: that is staged.
+        has_moved_on = self._has(known) and self._repository.is_in(known, commit)
+        self._put(held, self._news(commit, known if has_moved_on else ""))
         self._note(held, commit)
 
     def _news(self, commit: str, known: str) -> Entries:
