@@ -7,6 +7,7 @@ malicious; the time and memory to read it are bounded by its size.
 import hashlib
 import heapq
 import struct
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
@@ -20,12 +21,14 @@ _FILE_TYPE, _FOLDER, _REPOSITORY = 0o170000, 0o040000, 0o160000
 _LINK = b"link"  # the extension of a split index
 _WORD_BYTES, _WORD_BITS = 8, 64
 
-Entry = tuple[bytes, bool]
-"""A path, and whether it is a file: not a folder of a sparse index, nor a submodule."""
+Entry = tuple[bytes, int]
+"""A path and its type: a file or link, `_FOLDER` (in a sparse index) or `_REPOSITORY`."""
 
 
 def paths_in(data: bytes, read_shared: Callable[[str], bytes]) -> Iterator[bytes]:
     """Yield the paths of the files in the index `data`, in the order of their bytes.
+
+    That of a submodule, which is a folder, ends with a slash.
 
     Args:
         data: The content of the index file.
@@ -35,9 +38,15 @@ def paths_in(data: bytes, read_shared: Callable[[str], bytes]) -> Iterator[bytes
     Raises:
         ValueError, IndexError: If `data` is not an index, or incomplete.
     """
-    for name, is_file in _all_entries(data, read_shared):
-        if is_file:
+    submodules: list[bytes] = []  # `lib` stands before `lib-x` in the index, and `lib/` behind it
+    for name, kind in _all_entries(data, read_shared):
+        while submodules and submodules[0] < name:
+            yield submodules.pop(0)
+        if kind == _REPOSITORY:
+            insort(submodules, name + b"/")
+        elif kind != _FOLDER:
             yield name
+    yield from submodules
 
 
 def _all_entries(data: bytes, read_shared: Callable[[str], bytes]) -> Iterable[Entry]:
@@ -61,14 +70,14 @@ def _merged(
 
     Its own entries begin with those that replace shared ones; these have no name.
     """
-    is_file: dict[int, bool] = {}
+    kinds: dict[int, int] = {}
     for place in replaced:
-        name, is_file[place] = next(own, (b"none", False))
+        name, kinds[place] = next(own, (b"none", 0))
         if name:
             raise ValueError("other entries are replaced than are there")
     kept = (
-        (name, is_file.get(place, was_file))
-        for place, (name, was_file) in enumerate(shared)
+        (name, kinds.get(place, former))
+        for place, (name, former) in enumerate(shared)
         if place not in deleted
     )
     return heapq.merge(kept, own)
@@ -109,7 +118,7 @@ class _Entries:
                 raise ValueError("an entry without a valid path")
             # Up to version 3, zeros pad an entry to a multiple of eight bytes.
             at = end + 1 if version == 4 else start + (end - start) // 8 * 8 + 8
-            yield name, mode & _FILE_TYPE not in (_FOLDER, _REPOSITORY)
+            yield name, mode & _FILE_TYPE
         self._read_extensions(at)
 
     def _read_extensions(self, at: int) -> None:

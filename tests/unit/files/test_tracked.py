@@ -202,15 +202,19 @@ def test_no_bitmap_holds_more_than_there_is(words: list[int], stated: int, count
     assert end <= sum(map(len, parts))
 
 
-def test_another_repository_in_a_folder_is_not_a_file(fresh: Path) -> None:
+def test_a_submodule_that_was_added_in_spite_of_the_rules_is_searched(fresh: Path) -> None:
     inner = fresh / "lib/inner"
     inner.mkdir(parents=True)
     git(inner, "init", "-q")
-    build(fresh, {".gitignore": "lib/\n", "lib/inner/a.py": ""})
-    git(inner, "add", "a.py")
+    beside = ("lib/inner-x/b.py", "lib/inner.py", "lib/inner/c.pyc")
+    build(fresh, {".gitignore": "lib/\n", "lib/inner/a.py": "", **dict.fromkeys(beside, "")})
+    build(inner, {".gitignore": "*.pyc\n"})
+    git(inner, "add", ".gitignore", "a.py")
     git(inner, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "one")
-    git(fresh, "add", "-f", "lib/inner")
-    assert by_us(fresh) == {".gitignore"}
+    git(fresh, "add", "-f", "lib/inner", "lib/inner.py")
+    assert by_us(fresh) == {
+        ".gitignore", "lib/inner/.gitignore", "lib/inner/a.py", "lib/inner.py",
+    }  # fmt: skip
 
 
 def test_an_index_that_changes_is_read_again(fresh: Path) -> None:
