@@ -28,6 +28,7 @@ from waiting import eventually, held_at
 from writing import write
 
 from vector_index_mcp.documents.configuration import Collection, read
+from vector_index_mcp.documents.home import Home
 from vector_index_mcp.errors import BusyError, SettingsError, StorageError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.outlook import Outlook
@@ -700,6 +701,32 @@ async def test_what_cannot_be_found_by_meaning_yet_is_told(tmp_path):
         documents.embedder.release()
         await documents.embed()
         assert "note" not in (await called(client, "query", query="zebra"))["structuredContent"]
+
+
+async def test_a_collection_whose_path_is_a_link_follows_it(tmp_path):
+    write(tmp_path, {"one/a.md": "# Zebra\n", "two/b.md": "# Lion\n"})
+    current = tmp_path / "current"
+    current.symlink_to("one")
+    write(tmp_path, {"conf/index.yml": f"collections:\n  all:\n    path: {current}\n"})
+    home = Home("index", tmp_path / "conf/index.yml", str(tmp_path / "index.lancedb"))
+    documents = documents_of(home, FakeEmbedder())
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        assert [item["file"] for item in await results_of(client, "search", query="zebra")]
+        (tmp_path / "next").symlink_to("two")
+        (tmp_path / "next").rename(current)
+
+        async def files():
+            return [item["file"] for item in await results_of(client, "search", query="lion")]
+
+        assert await eventually(files) == ["all/b.md"]
+        assert await results_of(client, "search", query="zebra") == []
+        current.unlink()
+        await documents.follow()
+        assert await files() == ["all/b.md"]
+        current.symlink_to("one")
+        assert await eventually(lambda: results_of(client, "search", query="zebra"))
 
 
 DATED = {

@@ -1,9 +1,16 @@
 """Turns collections into folders of the index, and recognises renamed collections."""
 
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vector_index_mcp.documents.configuration import Collection
 from vector_index_mcp.files.folder import Folder, Reading, Selection
+
+if TYPE_CHECKING:  # it imports more than the doctor needs
+    from vector_index_mcp.indexing.looks import Looks
 
 _LARGEST_DOCUMENT_BYTES = 10_000_000  # large enough for a book
 
@@ -26,6 +33,29 @@ def _resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError):  # the links form a circle
         return path
+
+
+async def linked_now(
+    known: Mapping[str, Folder], collections: Iterable[Collection], looks: "Looks"
+) -> dict[str, Folder]:
+    """Return folders by name, with what links lead to now: a collection's path may be one.
+
+    Args:
+        known: The folders so far, by name.
+        collections: The collections.
+        looks: Looks at folders whose drives may hang; these stay as they are.
+    """
+    now = dict(known)
+    for each in collections:
+        folder = known.get(each.name)
+        if folder is None or folder.path == each.path:
+            continue
+        with suppress(TimeoutError):
+            linked = await looks.at(folder.path, partial(folder_of, each))
+            # While a link is being replaced, it leads nowhere.
+            if await looks.at(folder.path, linked.path.is_dir):
+                now[each.name] = linked
+    return now
 
 
 def renamed(known: dict[str, Folder], wanted: dict[str, Folder]) -> dict[str, str]:

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from vector_index_mcp.documents import catalog, editing, updating
 from vector_index_mcp.documents.configuration import Collection, Configuration, read
-from vector_index_mcp.documents.folders import folder_of, renamed
+from vector_index_mcp.documents.folders import folder_of, linked_now, renamed
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
@@ -120,6 +120,7 @@ class Documents:
         async with self._following:
             stamp = await anyio.to_thread.run_sync(_stamp_of, self.home.configuration)
             if stamp == self._stamp:
+                await self._follow_links()
                 return
             try:
                 found, folders = await anyio.to_thread.run_sync(self._read)
@@ -130,6 +131,13 @@ class Documents:
                 self.problem = ""
                 self._apply(found, folders)
             self._stamp = stamp
+
+    async def _follow_links(self) -> None:
+        known = {folder.name: folder for folder in self.index.folders}
+        now = await linked_now(known, self.configuration.collections, self.index.looks)
+        if now != known:
+            now = {name: folder for name, folder in now.items() if self._may_be_indexed(folder)}
+            self._apply(self.configuration, now)
 
     def _read(self) -> tuple[Configuration, dict[str, Folder]]:
         found = read(self.home.configuration)
