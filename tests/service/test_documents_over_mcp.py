@@ -703,6 +703,18 @@ async def test_what_cannot_be_found_by_meaning_yet_is_told(tmp_path):
         assert "note" not in (await called(client, "query", query="zebra"))["structuredContent"]
 
 
+async def test_searches_find_the_documents_of_a_collection_that_is_being_renamed(live):
+    documents, client, folder = live
+    write(folder, DATED)
+    await settled(documents)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(documents.rename, "notes", "plans")
+        for _ in range(20):
+            found = await results_of(client, "search", query="zebras", limit=20)
+            assert len(found) == len(DATED)
+    assert {item["file"].partition("/")[0] for item in found} == {"plans"}
+
+
 async def test_a_collection_whose_path_is_a_link_follows_it(tmp_path):
     write(tmp_path, {"one/a.md": "# Zebra\n", "two/b.md": "# Lion\n"})
     current = tmp_path / "current"

@@ -31,6 +31,7 @@ from vector_index_mcp.indexing.service import LiveIndex
 # which has no hits at all; any other index is as it was when the service last ended.
 _EMPTY_INDEX_PATIENCE_SECONDS = 5.0
 _FIRST_SCAN_PATIENCE_SECONDS = 1.0
+_RENAMES_PATIENCE_SECONDS = 10.0  # 3,000 documents take 1.6 s
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
 _LOADING_PATIENCE_SECONDS = 120.0  # for the model, if the caller sets `wait_for_model`
 _FINDING_SECONDS = 2.0  # until a worker knows whether there is a model, unless it downloads one
@@ -174,9 +175,12 @@ async def ask(
     answer = partial(_answered, live_index, question_of, find, limit)
     in_time = partial(live_index.looks.while_it_answers, live_index.uri)
     await in_time(wait_for_first_scan(live_index))
+    await in_time(_wait_for_renames(live_index))
     was_behind = _is_behind(live_index)
     answered = await in_time(answer())
-    if was_behind and not _is_behind(live_index):  # else, the answer reports what is missing
+    was_renamed = await in_time(_wait_for_renames(live_index))
+    # Else, the answer reports what is missing.
+    if was_renamed or (was_behind and not _is_behind(live_index)):
         with suppress(StoreError):  # the first answer is still one
             answered = await in_time(answer())
     return answered
@@ -287,6 +291,20 @@ async def _checked(
     if checked.gone:
         await live_index.reopen_if_lost()
     return checked
+
+
+async def _wait_for_renames(live_index: LiveIndex) -> bool:
+    """Wait a while until the rows of renamed folders have their new keys; False if all have them.
+
+    Until then they belong to no folder, and are no hits.
+    """
+    indexer = live_index.indexer
+    if indexer is None or not indexer.renames:
+        return False
+    with anyio.move_on_after(_RENAMES_PATIENCE_SECONDS):
+        while indexer.renames:
+            await indexer.live.text_moved.wait()
+    return True
 
 
 async def wait_for_first_scan(live_index: LiveIndex) -> None:

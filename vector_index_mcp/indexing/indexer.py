@@ -77,7 +77,7 @@ class Indexer:
         self._worklist = Worklist()
         self._passage = self._new_passage()
         self._rebuild: Rebuild | None = None
-        self._renames: list[tuple[str, str]] = []
+        self.renames: list[tuple[str, str]] = []  # of folders whose rows have their old keys still
         self.failures = 0
         """How often the store has failed in a row."""
         self._in_hand = 0  # keys taken off the queue and not committed yet
@@ -95,7 +95,7 @@ class Indexer:
 
     def rename(self, name: str, new: str) -> None:
         """Give all rows of a renamed folder new keys, as the next step."""
-        self._renames.append((name, new))
+        self.renames.append((name, new))
         self.queue.wake()
 
     def end(self, reason: str) -> None:
@@ -110,7 +110,7 @@ class Indexer:
     def pending_path_count(self) -> int:
         """How many changed files and folders are not indexed yet."""
         late = self._pipeline.crew.late_count
-        waiting = len(self._worklist) + len(self._passage) + len(self._renames)
+        waiting = len(self._worklist) + len(self._passage) + len(self.renames)
         return len(self.queue) + waiting + self._in_hand + late
 
     @property
@@ -172,7 +172,7 @@ class Indexer:
         """Do the most urgent piece of work; False if there was none."""
         if (damage := self.live.damage) is not None:
             raise damage
-        if self._renames:
+        if self.renames:
             await self._follow_rename()
         elif self.live.index.manifest.folders != self.outlook.readings:
             await self._follow_readings()
@@ -195,7 +195,7 @@ class Indexer:
 
     async def _after_step(self) -> None:
         def has_more_to_do() -> bool:
-            return bool(self.is_text_first() or self.runs.is_walk_due or self._renames)
+            return bool(self.is_text_first() or self.runs.is_walk_due or self.renames)
 
         if self.runs.current is not None and not has_more_to_do():
             # Look after any step: files that a scan found may have been indexed as just changed.
@@ -298,7 +298,7 @@ class Indexer:
 
     async def _follow_rename(self) -> None:
         """Give the rows of a renamed folder their new keys; a rebuild under way begins again."""
-        name, new = self._renames[0]
+        name, new = self.renames[0]
         live, ledger = self.live, self.live.ledger
         # What scans found below either name may be wrong by now; the look queued below repeats it.
         self._aim_passage()
@@ -310,7 +310,7 @@ class Indexer:
                 async with live.writing():
                     renamed = {key: new + key[len(name) :] for key in keys}
                     await self._pipeline.rekey(live.index.store, ledger, renamed)
-        del self._renames[0]
+        del self.renames[0]
         self.queue.touch([name, new])
         live.text_moved.send()
 
