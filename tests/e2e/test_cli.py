@@ -231,7 +231,7 @@ def test_index_tells_what_it_did_on_stdout(indexed):
     assert did == "3 files seen; 3 indexed"
     assert re.fullmatch(r"3 files, 3 chunks, none with vectors, in \d+\.\d s", holds)
     assert "no-such-model" in "".join(rest)  # and so there are no vectors
-    assert rest[-1].startswith("no service keeps it up to date now; an MCP client that connects")
+    assert rest[-1].startswith("no service keeps it up to date now; `search`, `serve PATH` or")
 
 
 @needs_model

@@ -92,6 +92,7 @@ def parse(
         parser.error(misspelt)
     if all(word.startswith("-") for word in arguments):
         unknown.refuse_instead_of_a_command(parser, arguments)
+    unknown.refuse_before_a_command(parser, arguments, runs)
     ours, rest = _split(_with_command(arguments, runs))
     parsed, extra = parser.parse_known_args(ours)
     unknown.refuse(parsed.grammar, extra, searching.MEANT if parsed.command == _SEARCH else {})

@@ -25,8 +25,7 @@ _UNCOUNTED = (
     "node_modules and lock files"
 )
 _NOT_FOLLOWED = (
-    "no service keeps it up to date now; an MCP client that connects starts one, as does "
-    "`serve PATH`"
+    "no service keeps it up to date now; `search`, `serve PATH` or an MCP client starts one"
 )
 
 if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB, a search no status

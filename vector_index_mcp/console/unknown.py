@@ -61,7 +61,7 @@ def refuse(
     """
     if extra:
         unknown = next((word for word in extra if word.startswith("-")), "").partition("=")[0]
-        known = _OPTION.findall(grammar.format_help())
+        known = _options_of(grammar)
         near = [meant[unknown]] if unknown in meant else _near(unknown, known)
         guess = f"; did you mean {near[0]}?" if near else ""
         if not near and unknown and grammar.prog.endswith(" search"):
@@ -71,9 +71,26 @@ def refuse(
 
 def refuse_instead_of_a_command(grammar: argparse.ArgumentParser, options: Sequence[str]) -> None:
     """Exit like `refuse` if there are options alone, and one that the program does not have."""
-    known = {"-h", "--help", *_OPTION.findall(grammar.format_help())}
+    known = {"-h", "--help", *_options_of(grammar)}
     extra = [option for option in options if option.partition("=")[0] not in known]
     refuse(grammar, extra, dict.fromkeys(("-v", "-V"), "--version"))
+
+
+def refuse_before_a_command(
+    grammar: argparse.ArgumentParser, arguments: Sequence[str], commands: Iterable[str]
+) -> None:
+    """Exit with status 2 if a command's option stands before the command."""
+    option = arguments[0].partition("=")[0]
+    if not option.startswith("-") or option in {"-h", "--help", *_options_of(grammar)}:
+        return
+    if command := next((word for word in arguments if word in commands), ""):
+        grammar.error(
+            f"the options of a command stand behind it: `vector-index-mcp {command} ... {option}`"
+        )
+
+
+def _options_of(grammar: argparse.ArgumentParser) -> list[str]:
+    return _OPTION.findall(grammar.format_help())
 
 
 def _near(unknown: str, known: Sequence[str]) -> list[str]:

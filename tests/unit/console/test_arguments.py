@@ -120,6 +120,7 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--top-k", "2", "search", "x"], "stand behind it: `vector-index-mcp search ... --top-k`"),
         (["serch", ".", "retry"], "there is no command 'serch'; did you mean search?"),
         (["Index"], "did you mean index?"),
         (["help", "frob"], "there is no command 'frob'; `help` lists them all"),
