@@ -51,7 +51,9 @@ class Weights:
     quoted: float = 3.0
     numbered: float = 6.0
     verbatim: float = 8.0
-    """The worth of a text that repeats the whole query, word for word."""
+    """The worth of a text that repeats the query, word for word."""
+    verbatim_whole: float = 16.0
+    """The same, for a text that repeats all of a long query: others have a similar message."""
     support: float = 0.3
     repeated: float = 0.3
     """A score is multiplied by this for each better chunk of the same file."""
@@ -267,7 +269,9 @@ def verbatim(ctx: Context, chunk: StoredChunk) -> float:
         return 1.0
     # A question has words of grammar in the order of many sentences.
     repeated = ctx.repeats.found_in(chunk.text, with_gaps=not ctx.query.asks)
-    return 1 + ctx.weights.verbatim * max(repeated.in_a_row**2, repeated.in_order**3)
+    is_whole = repeated.in_a_row == 1 and ctx.repeats.is_long and not ctx.query.asks
+    weight = ctx.weights.verbatim_whole if is_whole else ctx.weights.verbatim
+    return 1 + weight * max(repeated.in_a_row**2, repeated.in_order**3)
 
 
 def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:

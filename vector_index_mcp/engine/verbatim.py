@@ -14,6 +14,7 @@ from vector_index_mcp.engine.spelling import folded
 
 _WORD = re.compile(r"[^\W_]+")
 _FEWEST = 4  # of three words in a row, many are grammar
+_LONG = 6
 _MOST = 60  # a longer query is a log, or a sample of code
 # Of a number, a path, an address: `10.0.0.7:80`, `/var/a.db`, `a@b.org`.
 _IN_VALUE = re.compile(r"\d|[^\W_][/\\:.@][^\W_]|/[^\W_]")
@@ -57,6 +58,11 @@ class Repeats:
     def is_possible(self) -> bool:
         """Whether the query has as many words as count."""
         return _FEWEST <= len(self._words) <= _MOST
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the query has so many words that no text repeats all of them by chance."""
+        return len(self._words) >= _LONG
 
     def found_in(self, text: str, *, with_gaps: bool = True) -> Repeated:
         """Return which shares of the query's words a text has in a row, and in order.

@@ -330,3 +330,15 @@ def test_every_chunk_of_the_newest_generation_is_one_hit(query, lexical, semanti
     expected = {c.document_id for c in found if c.revision == newest[c.key]}
     hits = [hit.chunk.document_id for hit in rank(Query(query), lexical, semantic)]
     assert sorted(hits) == sorted(expected)
+
+
+def test_the_whole_of_a_message_is_a_better_answer_than_most_of_it():
+    message = "Encountered Promise during synchronous parse. Use .parseAsync() instead."
+    whole = stored("core.ts", text=f"super(`{message}`)")
+    most = stored(
+        "types.ts", text="Async encountered during synchronous parse. Use .parseAsync instead."
+    )
+    other = stored("parse.ts", text="parse async")
+    lexical = candidates({most: 1.0, whole: 0.84, other: 0.47})
+    semantic = candidates({other: 0.75, most: 0.6, whole: 0.44})
+    assert names(rank(Query(message), lexical, semantic))[0] == "core.ts"
