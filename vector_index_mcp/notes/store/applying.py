@@ -133,7 +133,7 @@ class Applied:
                     if mode is not None:
                         self._keep(path, folder, work, old, mode)
                         self._left.append(old)
-                    # What is saved from here on is a save of what we have written.
+                    # What is saved between this look and the move, two system calls, is lost.
                     self._check(states_of(self._disk, [path]))
                     work.move(part, folder, name)
                 except BaseException:

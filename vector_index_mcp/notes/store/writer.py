@@ -62,7 +62,8 @@ class Plan:
 
 
 Planned = Callable[[], Plan]
-"""Reads the disk and returns a plan. Called while no other change is under way."""
+"""Reads the disk and returns a plan; again if its files were edited by hand meanwhile. Called while
+no other change is under way."""
 
 
 @dataclass(slots=True)
