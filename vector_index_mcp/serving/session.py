@@ -46,7 +46,7 @@ _MOST_BYTES_UNDER_WAY = 1_000_000
 _PATIENCE_SECONDS = 300.0  # after which a client that takes no answers is given up
 # How long what a client has asked for is still answered once it says no more, as at the end of a
 # pipe. A client that has gone takes none of it.
-_LAST_SECONDS = 30.0
+_LAST_SECONDS = 6.0
 
 
 # A part of a message that says what it is.
