@@ -144,6 +144,18 @@ def test_a_folder_of_an_indexed_project_gets_no_index_of_its_own(indexed):
     assert not (indexed.project / "server/.lancedb").exists()
 
 
+def test_a_repository_in_an_indexed_project_uses_its_index_and_says_so(indexed):
+    repository = indexed.project / "server"
+    (repository / ".git").mkdir()
+    try:
+        found = indexed.run(*SEARCH, "def", "--format", "grep", cwd=repository)
+    finally:
+        (repository / ".git").rmdir()
+    assert found.stderr.startswith(f"{repository} lies in {indexed.project}, whose index is used\n")
+    found = indexed.run(*SEARCH, "def", "--format", "grep", cwd=repository)
+    assert "lies in" not in found.stderr
+
+
 @pytest.mark.parametrize(
     ("here", "project", "place"),
     [

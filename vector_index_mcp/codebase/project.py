@@ -52,6 +52,11 @@ def enclosing(folder: Path, configured: str) -> Path:
     return indexed_above(folder, configured) or next(looks_like_one, folder)
 
 
+def repository_around(folder: Path) -> Path | None:
+    """The top folder of the repository that a folder lies in; None if it lies in none."""
+    return next((f for f in _at_or_above(folder) if (f / ".git").exists()), None)
+
+
 def _at_or_above(folder: Path) -> Iterator[Path]:
     yield folder
     yield from (above for above in folder.parents if not is_broad(above))

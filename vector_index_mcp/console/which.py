@@ -7,7 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vector_index_mcp.codebase.project import enclosing, indexed_above, resolve_project
+from vector_index_mcp.codebase.project import (
+    enclosing,
+    indexed_above,
+    repository_around,
+    resolve_project,
+)
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.foreign import visible
 
@@ -21,6 +26,7 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     Without a typed path, this is the project that contains the working directory. A typed folder
     inside a project that has an index means that project, since a second index would hold the same
     files again. Standard error then names the project, and a search is limited to the typed folder.
+    It also names the project if that lies around the repository that one stands in.
 
     Afterwards, `parsed.path` is as it was typed, or a relative path to the project.
 
@@ -33,6 +39,10 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     meant = resolve_project(str(found or folder), allow_broad=configured.allow_broad_path)
     if typed is None:
         parsed.path = os.path.relpath(meant, folder)
+        own = repository_around(folder)
+        if own is not None and meant in own.parents:
+            used = f"{visible(str(own))} lies in {visible(str(meant))}, whose index is used"
+            write(used, sys.stderr)
     elif meant != folder:
         parsed.path = os.path.relpath(meant)
         limit = ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vector_index_mcp.codebase.project import enclosing, indexed_above
+from vector_index_mcp.codebase.project import enclosing, indexed_above, repository_around
 
 INDEX = ".lancedb"
 
@@ -32,6 +32,14 @@ def test_one_that_is_indexed_comes_before_one_that_looks_like_it(tmp_path, deep)
     assert enclosing(deep, INDEX) == tmp_path / "one" == indexed_above(deep, INDEX)
     (deep / INDEX).mkdir()
     assert indexed_above(deep, INDEX) == deep
+
+
+def test_the_repository_around_a_folder_is_the_nearest(tmp_path, deep):
+    assert repository_around(deep) is None
+    (tmp_path / "one/.git").mkdir()
+    assert repository_around(deep) == tmp_path / "one"
+    (tmp_path / "one/two/.git").touch()  # a linked work tree, or a submodule
+    assert repository_around(deep) == tmp_path / "one/two"
 
 
 @pytest.mark.parametrize("place", ["s3://bucket/index", "/somewhere/else", "~/indexes"])
