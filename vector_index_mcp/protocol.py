@@ -158,7 +158,7 @@ def _enveloped(ctx: Any, result: Result) -> Result:
 # -- answers -------------------------------------------------------------------------------------
 
 
-def kept(**values: Any) -> Result:
+def cacheable(**values: Any) -> Result:
     """An answer that clients may keep, as lists and resources are: a new one is as good at once."""
     return {**_CACHE, **values}
 

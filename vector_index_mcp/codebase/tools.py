@@ -27,7 +27,7 @@ from vector_index_mcp.protocol import (
     Result,
     answer_before,
     answered,
-    kept,
+    cacheable,
     refused,
     tool,
 )
@@ -90,7 +90,7 @@ def register(
     offered = TOOLS if tools is None else tools
 
     async def list_tools(_: Request) -> Result:
-        return kept(
+        return cacheable(
             tools=[
                 tool(
                     name,

@@ -30,7 +30,7 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
     """
 
     async def list_tools(_: Request) -> Result:
-        return protocol.kept(
+        return protocol.cacheable(
             tools=[
                 protocol.tool(
                     name, title, description, arguments.schema_of(name), protocol.READ_ONLY

@@ -20,7 +20,7 @@ from vector_index_mcp.documents.limits import line, whole
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.wire import Document, Results
 from vector_index_mcp.errors import VectorIndexError, quoted
-from vector_index_mcp.protocol import Request, Result, kept, refused, told_of_ignored
+from vector_index_mcp.protocol import Request, Result, cacheable, refused, told_of_ignored
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.documents.service import Documents
@@ -67,7 +67,7 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
 
 
 async def _list_tools(_: GetService, __: Request) -> Result:
-    return kept(
+    return cacheable(
         tools=[
             protocol.tool(
                 name,
@@ -82,15 +82,15 @@ async def _list_tools(_: GetService, __: Request) -> Result:
 
 
 async def _list_prompts(_: GetService, __: Request) -> Result:
-    return kept(prompts=[_PROMPT])
+    return cacheable(prompts=[_PROMPT])
 
 
 async def _list_templates(_: GetService, __: Request) -> Result:
-    return kept(resourceTemplates=[_DOCUMENT])
+    return cacheable(resourceTemplates=[_DOCUMENT])
 
 
 async def _list_resources(_: GetService, __: Request) -> Result:
-    return kept(resources=[])
+    return cacheable(resources=[])
 
 
 async def _get_prompt(_: GetService, request: Request) -> Result:
@@ -198,10 +198,10 @@ async def _read_resource(get_service: GetService, request: Request) -> Result:
     try:
         found = await retrieval.get(await get_service(), asked, retrieval.Part(is_numbered=True))
     except VectorIndexError as error:
-        return kept(contents=[{"uri": uri, "text": REMEDIES.message(error)}])
+        return cacheable(contents=[{"uri": uri, "text": REMEDIES.message(error)}])
     if isinstance(found, retrieval.Missing):
-        return kept(contents=[{"uri": uri, "text": f"Document not found: {key_of(uri)}"}])
-    return kept(contents=[rendering.document_of(found).model_dump(mode="json") | {"uri": uri}])
+        return cacheable(contents=[{"uri": uri, "text": f"Document not found: {key_of(uri)}"}])
+    return cacheable(contents=[rendering.document_of(found).model_dump(mode="json") | {"uri": uri}])
 
 
 TOOLS: Mapping[str, _Tool] = {

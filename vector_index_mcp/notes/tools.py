@@ -19,7 +19,7 @@ from vector_index_mcp.notes.activity import Call
 from vector_index_mcp.notes.arguments import WrongArguments, checked, schema_of
 from vector_index_mcp.notes.guide import TOOLS
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.protocol import Request, Result, kept, told_of_ignored
+from vector_index_mcp.protocol import Request, Result, cacheable, told_of_ignored
 
 if TYPE_CHECKING:
     from vector_index_mcp.notes.service import Notes
@@ -40,7 +40,7 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
 
 
 async def _list_tools(_: GetService, __: Request) -> Result:
-    return kept(
+    return cacheable(
         tools=[
             protocol.tool(name, words.title, words.description, schema_of(name), words.annotations)
             for name, words in TOOLS.items()
@@ -75,7 +75,7 @@ async def _list_templates(_: GetService, __: Request) -> Result:
         }
         for name, (address, title, description, kind) in resources.TEMPLATES.items()
     ]
-    return kept(resourceTemplates=templates)
+    return cacheable(resourceTemplates=templates)
 
 
 async def _list_resources(get_service: GetService, _: Request) -> Result:
@@ -85,7 +85,7 @@ async def _list_resources(get_service: GetService, _: Request) -> Result:
     except Refusal as refusal:
         raise MCPError(INVALID_PARAMS, str(refusal)) from None
     listed = [{"uri": address, "name": name, "mimeType": kind} for address, name, kind in found]
-    return kept(resources=listed)
+    return cacheable(resources=listed)
 
 
 async def _read_resource(get_service: GetService, request: Request) -> Result:
@@ -98,7 +98,7 @@ async def _read_resource(get_service: GetService, request: Request) -> Result:
         raise MCPError(INVALID_PARAMS, message) from None
     except Refusal as refusal:
         text, kind = str(refusal), "text/plain"
-    return kept(contents=[{"uri": address, "mimeType": kind, "text": encodable(text)}])
+    return cacheable(contents=[{"uri": address, "mimeType": kind, "text": encodable(text)}])
 
 
 _METHODS: Mapping[str, Callable[[GetService, Request], Awaitable[Result]]] = {
