@@ -19,6 +19,7 @@ _CONDITION = re.compile(r'(?<!\S)(tag|before|after):("[^"]{0,200}"|[^\s"]{1,200}
 _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 _FIRST_DAY = "-01-01"  # of a year; its end completes a month
 _MOST_SENSELESS = 3  # an answer says why of so many
+_MOST_COMPARED, _MOST_CHARS, _MOST_CHARS_APART = 500, 40, 2  # of tags that may be meant
 
 _Test = Callable[[Entry], bool]
 
@@ -56,34 +57,46 @@ def understood(query: str, entries: Callable[[], Iterable[Entry]]) -> Conditiona
 
     def taken(match: re.Match[str]) -> str:
         test = _test_of(match[1].lower(), match[2].strip('"'), tags)
-        if isinstance(test, str):
-            senseless.append(f"{test}: {quoted(match[0])} counts as words")
+        if test is None:
+            if len(senseless) < _MOST_SENSELESS:
+                why = _why_senseless(match[1].lower(), match[2].strip('"'), tags)
+                senseless.append(f"{why}: {quoted(match[0])} counts as words")
             return match[0]
         tests.append(test)
         return " "
 
     text = _CONDITION.sub(taken, query).strip()
-    why = tuple(senseless[:_MOST_SENSELESS])
     if not tests:
-        return Conditional(query, None, why)
+        return Conditional(query, None, tuple(senseless))
     keys = (entry.key for entry in known if all(test(entry) for test in tests))
-    return Conditional(text, tuple(keys), why)
+    return Conditional(text, tuple(keys), tuple(senseless))
 
 
-def _test_of(kind: str, value: str, tags: Set[str]) -> _Test | str:
-    """Return the test that a condition means; if it makes no sense, why."""
+def _test_of(kind: str, value: str, tags: Set[str]) -> _Test | None:
+    """Return the test that a condition means; None if the condition makes no sense."""
     if kind == "tag":
         wanted = _plain(value)
         if not any(_is_below(tag, wanted) for tag in tags):
-            near = difflib.get_close_matches(wanted, tags, 1)
-            meant = f" (did you mean {quoted(near[0])}?)" if near else ""
-            return f"No document has the tag {quoted(value)}{meant}"
+            return None
         return lambda entry: any(_is_below(_plain(tag), wanted) for tag in entry.properties.tags)
     if not _is_date(value):
-        return f"{quoted(value)} is no date such as 2024, 2024-05 or 2024-05-31"
+        return None
     if kind == "before":
         return lambda entry: "" < _named_date(entry) < value
     return lambda entry: _named_date(entry)[: len(value)] >= value
+
+
+def _why_senseless(kind: str, value: str, tags: Set[str]) -> str:
+    """Say why a condition makes no sense."""
+    if kind != "tag":
+        return f"{quoted(value)} is no date such as 2024, 2024-05 or 2024-05-31"
+    # difflib's time grows with the square of the lengths, and somebody else may have written them.
+    wanted = _plain(value)
+    alike = (t for t in tags if abs(len(t) - len(wanted)) <= _MOST_CHARS_APART)
+    few = sorted(alike)[:_MOST_COMPARED] if len(wanted) <= _MOST_CHARS else []
+    near = difflib.get_close_matches(wanted, few, 1)
+    meant = f" (did you mean {quoted(near[0])}?)" if near else ""
+    return f"No document has the tag {quoted(value)}{meant}"
 
 
 def _is_date(value: str) -> bool:
