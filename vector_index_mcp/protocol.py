@@ -7,14 +7,14 @@ set validates and answers requests itself; this module has what all of their ans
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from vector_index_mcp.errors import encodable, quoted
@@ -161,6 +161,27 @@ def _enveloped(ctx: Any, result: Result) -> Result:
 def cacheable(**values: Any) -> Result:
     """An answer that clients may keep, as lists and resources are: a new one is as good at once."""
     return {**_CACHE, **values}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as it is listed, and the function that answers its calls."""
+
+    title: str
+    description: str
+    arguments: type[BaseModel]
+    answer: Callable[..., Awaitable[Result]]
+    annotations: Mapping[str, bool] = field(default_factory=lambda: READ_ONLY)
+
+
+def listed(tools: Mapping[str, Tool], schema_of: Callable[[type[BaseModel]], Result]) -> Result:
+    """The list of tools, by name; `schema_of` returns the JSON schema of arguments."""
+    return cacheable(
+        tools=[
+            tool(name, each.title, each.description, schema_of(each.arguments), each.annotations)
+            for name, each in tools.items()
+        ]
+    )
 
 
 def tool(

@@ -1,7 +1,7 @@
 """The three MCP tools, which only translate between the protocol and the service."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -21,15 +21,14 @@ from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.codebase.triggering import PATIENCE_SECONDS, triggered
 from vector_index_mcp.errors import QueryError, VectorIndexError, sentence
 from vector_index_mcp.protocol import (
-    READ_ONLY,
     Report,
     Request,
     Result,
+    Tool,
     answer_before,
     answered,
-    cacheable,
+    listed,
     refused,
-    tool,
 )
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
@@ -38,7 +37,6 @@ if TYPE_CHECKING:  # the service imports lancedb, which takes a second
 
 GetService = Callable[[], Awaitable[Any]]
 """Waits for the service that answers, and returns it: a codebase, or a workspace."""
-_Answer = Callable[[Any, Any, Report], Awaitable[Result]]
 
 _USE = """\
 search_index: your first step to find code, configuration or documentation here. Ask \
@@ -56,17 +54,6 @@ This server keeps one software project indexed: every saved file is searchable w
 {_USE}"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tool:
-    """A tool as it is listed, and the function that answers it."""
-
-    title: str
-    description: str
-    annotations: Mapping[str, bool]
-    arguments: type[BaseModel]
-    answer: _Answer
-
-
 def instructions_for(projects: Sequence[str]) -> str:
     """The server's instructions for agents if it searches several projects."""
     return (
@@ -77,7 +64,7 @@ def instructions_for(projects: Sequence[str]) -> str:
 
 
 def register(
-    server: MCPServer[Any], get_service: GetService, tools: "Mapping[str, _Tool] | None" = None
+    server: MCPServer[Any], get_service: GetService, tools: Mapping[str, Tool] | None = None
 ) -> None:
     """Offer the tools on `server`.
 
@@ -90,18 +77,7 @@ def register(
     offered = TOOLS if tools is None else tools
 
     async def list_tools(_: Request) -> Result:
-        return cacheable(
-            tools=[
-                tool(
-                    name,
-                    each.title,
-                    each.description,
-                    arguments.schema_of(each.arguments),
-                    each.annotations,
-                )
-                for name, each in offered.items()
-            ]
-        )
+        return listed(offered, arguments.schema_of)
 
     async def call_tool(request: Request) -> Result:
         return await _called(offered, get_service, request)
@@ -110,7 +86,7 @@ def register(
     answer_before(server, methods, to_strangers=False)
 
 
-async def _called(tools: Mapping[str, _Tool], get_service: GetService, request: Request) -> Result:
+async def _called(tools: Mapping[str, Tool], get_service: GetService, request: Request) -> Result:
     """The answer to the call of a tool. Errors that an agent can correct are results, too."""
     name, given = request.tool, request.arguments
     if not isinstance(given, dict):
@@ -178,44 +154,42 @@ async def _trigger(codebase: "Codebase", asked: TriggerArguments, report: Report
     return answered(text.of_trigger(result), result.model_dump(mode="json"))
 
 
-TOOLS: Mapping[str, _Tool] = {
-    "search_index": _Tool(
+TOOLS: Mapping[str, Tool] = {
+    "search_index": Tool(
         "Search the project",
         "Find the places in this project that answer a question or hold an identifier. Returns "
         "chunks of files with path, line range and exact text, best first. Good queries: "
         '"where is the retry delay computed", "parse_config", "websocket reconnect after timeout".',
-        READ_ONLY,
         SearchArguments,
         _search,
     ),
-    "get_status": _Tool(
+    "get_status": Tool(
         "State of the index",
         "Show the progress of indexing, what the index holds and skips, and any errors. "
         "status is INITIALIZING, SCANNING (being brought up to date; searches work), WATCHING (up "
         "to date, changes are followed; meaning covers the chunks that are embedded so far) or "
         "ERROR (error_message says what to do).",
-        READ_ONLY,
         StatusArguments,
         _status,
     ),
-    "trigger_index": _Tool(
+    "trigger_index": Tool(
         "Bring the index up to date",
         "Compare the whole project with the index and index what differs. Not needed after edits: "
         "the server follows changes by itself. Joins the run that is under way, if there is one. "
         f"Answers when the index is complete, or after {PATIENCE_SECONDS:.0f} seconds while the "
         "work goes on in the background.",
+        TriggerArguments,
+        _trigger,
         {
             "readOnlyHint": False,
             "destructiveHint": False,
             "idempotentHint": True,
             "openWorldHint": False,
         },
-        TriggerArguments,
-        _trigger,
     ),
 }
 """The tools by name, in the order in which agents read them."""
-OF_WORKSPACE: Mapping[str, _Tool] = {
+OF_WORKSPACE: Mapping[str, Tool] = {
     "search_index": replace(
         TOOLS["search_index"],
         title="Search the projects",

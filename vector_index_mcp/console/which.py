@@ -41,22 +41,24 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
         parsed.path = os.path.relpath(meant, folder)
         own = repository_around(folder)
         if own is not None and meant in own.parents:
-            used = f"{visible(str(own))} lies in {visible(str(meant))}, whose index is used"
-            write(used, sys.stderr)
+            write(_used(str(own), meant), sys.stderr)
     elif meant != folder:
         parsed.path = os.path.relpath(meant)
         limit = ""
         if getattr(parsed, "glob", None) == "":  # only a search has one
             parsed.glob = folder.relative_to(meant).as_posix()
             limit = f"; only {visible(parsed.glob)}/ is searched"
-        used = f"{visible(typed)} lies in {visible(str(meant))}, whose index is used{limit}"
-        write(used, sys.stderr)
+        write(f"{_used(typed, meant)}{limit}", sys.stderr)
     if getattr(parsed, "similar_to", ""):
         path, colon, line = parsed.similar_to.strip().partition(":")
         parsed.similar_to = f"{_counted_from(meant, path)}{colon}{line}"
     if getattr(parsed, "glob", ""):
         parsed.glob = _glob_from(meant, parsed.glob)
     return meant
+
+
+def _used(folder: str, project: Path) -> str:
+    return f"{visible(folder)} lies in {visible(str(project))}, whose index is used"
 
 
 def _glob_from(project: Path, glob: str) -> str:

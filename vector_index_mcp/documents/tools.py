@@ -4,14 +4,13 @@ The contract fixes names, arguments, defaults and texts, also those of errors.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from vector_index_mcp import protocol
 from vector_index_mcp.documents import arguments, text
@@ -20,7 +19,7 @@ from vector_index_mcp.documents.limits import line, whole
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.wire import Document, Results
 from vector_index_mcp.errors import VectorIndexError, quoted
-from vector_index_mcp.protocol import Request, Result, cacheable, refused, told_of_ignored
+from vector_index_mcp.protocol import Request, Result, Tool, cacheable, refused, told_of_ignored
 
 if TYPE_CHECKING:  # the service imports lancedb, which takes a second
     from vector_index_mcp.documents.service import Documents
@@ -44,16 +43,6 @@ _PROMPT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Tool:
-    """A tool as it is listed, and the function that answers its calls."""
-
-    title: str
-    description: str
-    arguments: type[BaseModel]
-    answer: _Answer
-
-
 def register(server: MCPServer[Any], get_service: GetService) -> None:
     """Offer tools, resource and prompt on `server`.
 
@@ -67,18 +56,7 @@ def register(server: MCPServer[Any], get_service: GetService) -> None:
 
 
 async def _list_tools(_: GetService, __: Request) -> Result:
-    return cacheable(
-        tools=[
-            protocol.tool(
-                name,
-                tool.title,
-                tool.description,
-                arguments.schema_of(tool.arguments),
-                protocol.READ_ONLY,
-            )
-            for name, tool in TOOLS.items()
-        ]
-    )
+    return protocol.listed(TOOLS, arguments.schema_of)
 
 
 async def _list_prompts(_: GetService, __: Request) -> Result:
@@ -204,27 +182,27 @@ async def _read_resource(get_service: GetService, request: Request) -> Result:
     return cacheable(contents=[rendering.document_of(found).model_dump(mode="json") | {"uri": uri}])
 
 
-TOOLS: Mapping[str, _Tool] = {
-    "search": _Tool(
+TOOLS: Mapping[str, Tool] = {
+    "search": Tool(
         "Search (BM25)",
         "Find documents by their words: names, exact terms, error messages. Words are compared "
         "without their endings; a document with more of them, or with rarer ones, comes first.",
         arguments.SearchArguments,
         _searching("search"),
     ),
-    "vsearch": _Tool(
+    "vsearch": Tool(
         "Vector Search (Semantic)",
         "Find documents by meaning, even if they use other words than the query.",
         arguments.MeaningArguments,
         _searching("vsearch"),
     ),
-    "query": _Tool(
+    "query": Tool(
         "Hybrid Query (Best Quality)",
         "Find documents by words and by meaning together: the first choice for a question.",
         arguments.QueryArguments,
         _searching("query"),
     ),
-    "get": _Tool(
+    "get": Tool(
         "Get Document",
         "Read one document as it is now, or a part of it: by path, by the end of a path, or by a "
         "docid (#abc123) from a result. If there is no such document, the answer names similar "
@@ -232,14 +210,14 @@ TOOLS: Mapping[str, _Tool] = {
         arguments.GetArguments,
         _get,
     ),
-    "multi_get": _Tool(
+    "multi_get": Tool(
         "Multi-Get Documents",
         "Read several documents at once: by a glob (journals/2025-05*.md) or a list with commas. "
         "Large documents are skipped; the answer lists them.",
         arguments.MultiGetArguments,
         _multi_get,
     ),
-    "status": _Tool(
+    "status": Tool(
         "Index Status",
         "Show the collections, how many documents they have, and how many lack vectors.",
         arguments.StatusArguments,

@@ -42,7 +42,10 @@ class EditedMeanwhile(Exception):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What differs once a file has been saved: in place, or by moving another one there."""
+    """What differs once a file has been saved: in place, or by moving another one there.
+
+    Not `files.state`: the time of the inode changes as well when we link or move the file.
+    """
 
     inode: int
     size: int

@@ -5,7 +5,6 @@ Links are never followed, because a store may come from somebody else.
 
 import contextlib
 import errno
-import logging
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -17,8 +16,6 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.steps import LEFT, Copied, remove
-
-_log = logging.getLogger(__name__)
 
 GIT = ".git"
 WORK = f"{GIT}/vector-index-mcp"
@@ -187,7 +184,7 @@ class Disk:
             elif stat.S_ISREG(status.st_mode):
                 yield path
 
-    # -- changing --------------------------------------------------------------------------
+    # -- tidying up ------------------------------------------------------------------------
 
     def tidy(self) -> None:
         """Remove the temporary files of a process that was killed during a change."""
