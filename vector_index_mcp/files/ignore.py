@@ -5,7 +5,8 @@ global excludes file, `.git/info/exclude`, and then, for every folder from the t
 downwards, its `.gitignore` and `.vectorindexignore`. The strongest layer with a matching line
 decides; in a layer, the last matching line. As in git, an ignored folder is not entered, so nothing
 below it can be re-included. But git's rules do not apply to files that git tracks: these are seen
-even in an ignored folder. A repository inside another has its own rules and tracked files.
+even in an ignored folder. A repository inside another has its own rules and tracked files. If the
+setting `core.ignorecase` is true, `BUILD/` in one of these files means `build/` as well.
 
 One thing differs from git: an ignore file that a sparse checkout leaves out is not read here, while
 git reads it from its index. The module `patterns` knows what a line means.
@@ -78,6 +79,8 @@ class Rules:
     layers: tuple[_Layer, ...] = ()
     top: str = ""
     """The repository's folder, root-relative; empty if it is the root or above it."""
+    folds_case: bool = False
+    """Whether the case of ASCII letters does not count in the patterns that are added."""
     is_ignored: bool = False
     """Whether the folder itself is ignored; of its entries, only files that git tracks are seen."""
 
@@ -85,7 +88,7 @@ class Rules:
         self, text: str, *, strip: int = 0, prefix: str = "", is_gits: bool = False
     ) -> "Rules":
         """Return these rules with the rules in `text` as the strongest layer."""
-        if patterns := patterns_of(text):
+        if patterns := patterns_of(text, folds_case=self.folds_case):
             return replace(self, layers=(*self.layers, _Layer(patterns, strip, prefix, is_gits)))
         return self
 
@@ -200,14 +203,15 @@ class Ignore:
     def _tracked_in(self, top: str) -> Tracked:
         known = self._tracked.get(top)
         if known is None:
-            known = self._tracked[top] = _tracked(self._root / top)
+            folds_case = self._rules[""].folds_case
+            known = self._tracked[top] = _tracked(self._root / top, folds_case)
         return known
 
     def _of_repository(self, rules: Rules, folder: str) -> Rules:
         """Return the rules at the top of an inner repository: its git rules replace ours of git."""
         layers = tuple(layer for layer in rules.layers if not layer.is_gits)
-        rules = Rules(layers, folder)
-        # The excludes file is the outer repository's: asking each inner one would start a process.
+        rules = replace(rules, layers=layers, top=folder)
+        # The settings are those of the outer repository: asking each inner one starts a process.
         excludes = repository.excludes_file(repository.top_of(self._root) or self._root)
         for path in (excludes, repository.exclude_of(self._root / folder)):
             if path is not None:
@@ -266,6 +270,7 @@ def _top_rules(folder: Folder) -> Rules:
     root = folder.path
     rules = Rules().push("\n".join(_usual_patterns(folder)))
     rules = rules.push("\n".join(folder.selection.patterns))
+    rules = replace(rules, folds_case=repository.ignores_case(repository.top_of(root) or root))
     for path, origin, may_be_link in _rule_files_around(root):
         text = _read(path) if may_be_link else _read_no_link(path) or ""
         is_gits = path.name != OWN_IGNORE_FILE
@@ -273,9 +278,12 @@ def _top_rules(folder: Folder) -> Rules:
     return rules
 
 
-def _tracked(root: Path) -> Tracked:
+def _tracked(root: Path, folds_case: bool) -> Tracked:
     top = repository.top_of(root)
-    return tracked_below(repository.index_of(top), _prefix(root, top)) if top else NOTHING
+    if top is None:
+        return NOTHING
+    index, prefix = repository.index_of(top), _prefix(root, top)
+    return tracked_below(index, prefix, folds_case=folds_case)
 
 
 def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:

@@ -9,7 +9,8 @@ says nothing, git's behaviour.
 Rules about whole names, paths, prefixes and suffixes are looked up in dictionaries. Only real globs
 are tried, and if there are many, only those that share three characters with the path. As in git,
 paths and patterns are compared byte by byte: as strings with one character for each byte of their
-UTF-8. The module `wildmatch` knows what a glob means.
+UTF-8; if the case of letters does not count (`core.ignorecase`), that of ASCII letters. The module
+`wildmatch` knows what a glob means.
 """
 
 import re
@@ -35,8 +36,9 @@ _LEAST_COUNTED_CHARS = 500
 class Patterns:
     """The rules in the text of one ignore file. The last one that matches decides."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, folds_case: bool = False) -> None:
         self._text = _bytewise(text)
+        self._folds_case = folds_case
         self._table: _Table | None = None
         self._has_rules = bool(self._compiled().ignores)
 
@@ -46,7 +48,8 @@ class Patterns:
     def verdict(self, path: str, is_folder: bool) -> bool | None:
         """Return whether the entry at `path` is ignored; None if no rule matches it."""
         table = self._table or self._compiled()
-        decisive = table.decisive(_bytewise(path), is_folder)
+        path = _bytewise(path)
+        decisive = table.decisive(_lower(path) if self._folds_case else path, is_folder)
         return None if decisive < 0 else table.ignores[decisive]
 
     def cost(self) -> int:
@@ -58,7 +61,7 @@ class Patterns:
         self._table = None
 
     def _compiled(self) -> "_Table":
-        table = self._table = _Table(self._text)
+        table = self._table = _Table(self._text, self._folds_case)
         _kept.add(self)
         return table
 
@@ -83,14 +86,19 @@ class _Kept:
 
 
 _kept = _Kept()
-_shared: WeakValueDictionary[str, Patterns] = WeakValueDictionary()
+_shared: WeakValueDictionary[tuple[str, bool], Patterns] = WeakValueDictionary()
 
 
-def patterns_of(text: str) -> Patterns:
-    """Return the rules in `text`; equal texts, which many folders may have, share one object."""
-    known = _shared.get(text)
+def patterns_of(text: str, *, folds_case: bool = False) -> Patterns:
+    """Return the rules in `text`; equal texts, which many folders may have, share one object.
+
+    Args:
+        text: The text of an ignore file.
+        folds_case: Whether `BUILD` in it means `build` as well.
+    """
+    known = _shared.get((text, folds_case))
     if known is None:
-        known = _shared[text] = Patterns(text)
+        known = _shared[text, folds_case] = Patterns(text, folds_case=folds_case)
     return known
 
 
@@ -112,14 +120,15 @@ _NO_RULE = (-1, -1)
 class _Table:
     """The rules of a text, arranged for lookup. A rule is its position; the last match decides."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, folds_case: bool) -> None:
         self.ignores: list[bool] = []
+        self._folds_case = folds_case
         self._names: _Shelf = {}
         self._paths: _Shelf = {}
         self._suffixes: _Shelf = {}  # like `*.min.js`; looked up from each dot of a name
         self._ends: _Shelf = {}
         self._beginnings: _Shelf = {}
-        self._globs = _Globs()
+        self._globs = _Globs(folds_case)
         for line in text.split("\n"):
             if (rule := _rule(line)) is not None:
                 self._add(len(self.ignores), rule)
@@ -162,6 +171,7 @@ class _Table:
         if shelf is None:
             self._globs.add(position, rule)
             return
+        key = _lower(key) if self._folds_case else key
         of_others, _ = shelf.get(key, _NO_RULE)
         shelf[key] = (of_others if rule.folders_only else position, position)
 
@@ -184,7 +194,8 @@ class _Table:
 class _Globs:
     """The rules that have to be tried, because they cannot be looked up."""
 
-    def __init__(self) -> None:
+    def __init__(self, folds_case: bool) -> None:
+        self._folds_case = folds_case
         self._rules: dict[tuple[str, bool, bool], int] = {}
         self._by_gram: dict[str, list[_Glob]] = {}
         self._others: list[_Glob] = []
@@ -201,9 +212,10 @@ class _Globs:
         are_few = len(self._rules) <= _FEW_GLOBS
         for key, position in sorted(self._rules.items(), key=lambda item: item[1], reverse=True):
             gram = "" if are_few else _needed(key[0])[:_GRAM_CHARS]
+            gram = _lower(gram) if self._folds_case else gram
             is_found = len(gram) == _GRAM_CHARS
             shelf = self._by_gram.setdefault(gram, []) if is_found else self._others
-            shelf.append(_Glob(position, *key))
+            shelf.append(_Glob(position, *key, self._folds_case))
         self._rules.clear()
 
     def last(self, path: str, name: str, is_folder: bool, decisive: int) -> int:
@@ -217,10 +229,13 @@ class _Globs:
 
 
 class _Glob:
-    __slots__ = ("_on_name", "_pattern", "_regex", "folders_only", "position")
+    __slots__ = ("_folds_case", "_on_name", "_pattern", "_regex", "folders_only", "position")
 
-    def __init__(self, position: int, pattern: str, on_name: bool, folders_only: bool) -> None:
+    def __init__(
+        self, position: int, pattern: str, on_name: bool, folders_only: bool, folds_case: bool
+    ) -> None:
         self.position = position
+        self._folds_case = folds_case
         self.folders_only = folders_only
         self._pattern = pattern
         self._on_name = on_name
@@ -231,8 +246,10 @@ class _Glob:
         if self._regex is not None:
             return self._regex.fullmatch(name if self._on_name else path) is not None
         if self._on_name and not _NOT_A_STAR.search(self._pattern):
-            return _matches_stars(self._pattern.split("*"), name)
-        self._regex = compiled(self._pattern, is_name=self._on_name)  # takes 0.1 ms, so only now
+            pattern = _lower(self._pattern) if self._folds_case else self._pattern
+            return _matches_stars(pattern.split("*"), name)
+        # It takes 0.1 ms, so it is made only now.
+        self._regex = compiled(self._pattern, is_name=self._on_name, folds_case=self._folds_case)
         return self.matches(path, name)
 
 
@@ -275,6 +292,11 @@ def _needed(pattern: str) -> str:
 
 def _bytewise(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def _lower(text: str) -> str:
+    """Return a bytewise text with its ASCII letters in lower case."""
+    return text.encode("latin-1").lower().decode("latin-1")
 
 
 def _rule(line: str) -> _Rule | None:

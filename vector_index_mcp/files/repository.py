@@ -6,7 +6,9 @@ A repository may name any path. `os.path` is used where `pathlib` would raise fo
 import contextlib
 import functools
 import os
+import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from vector_index_mcp.files.state import State, state_of
@@ -14,6 +16,8 @@ from vector_index_mcp.files.state import State, state_of
 _GIT_TIMEOUT_SECONDS = 5
 _OF_SETTINGS = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 _LONGEST_POINTER_BYTES = 10_000
+_EXCLUDES_FILE, _IGNORES_CASE = "core.excludesfile", "core.ignorecase"
+_TRUE = frozenset({"true", "yes", "on", "1"})
 
 
 def top_of(folder: Path) -> Path | None:
@@ -105,17 +109,30 @@ def _attributes_of_the_system() -> tuple[Path, ...]:
 
 
 def excludes_file(folder: Path) -> Path | None:
-    """Return the user's own excludes file; None if there is none.
+    """Return the user's own excludes file; None if there is none."""
+    named = _settings(folder).get(_EXCLUDES_FILE)
+    if named is None:
+        return _config_home() / "git" / "ignore"
+    return folder / named if named else None
 
-    Only git knows it, because settings may include other files. Asking starts a process, so git is
-    asked again only when the settings have changed.
+
+def ignores_case(folder: Path) -> bool:
+    """Return whether the case of letters does not count in paths, as on most macOS and Windows."""
+    return _settings(folder).get(_IGNORES_CASE, "").lower() in _TRUE
+
+
+def _settings(folder: Path) -> Mapping[str, str]:
+    """Return git's settings that decide what is ignored.
+
+    Only git knows them, because settings may include other files. Asking starts a process, so git
+    is asked again only when the settings have changed.
     """
-    return _excludes_file(folder, tuple(map(_state_of, settings_of(folder))))
+    return _asked_settings(folder, tuple(map(_state_of, settings_of(folder))))
 
 
 def forget_settings() -> None:
     """Ask git again next time: a file that its settings include may have changed."""
-    _excludes_file.cache_clear()
+    _asked_settings.cache_clear()
 
 
 def _state_of(path: Path) -> tuple[str, State]:
@@ -126,10 +143,11 @@ def _state_of(path: Path) -> tuple[str, State]:
 
 
 @functools.lru_cache(maxsize=16)
-def _excludes_file(folder: Path, state: tuple[tuple[str, State], ...]) -> Path | None:
+def _asked_settings(folder: Path, state: tuple[tuple[str, State], ...]) -> Mapping[str, str]:
+    wanted = f"^({re.escape(_EXCLUDES_FILE)}|{re.escape(_IGNORES_CASE)})$"
     try:
         answer = subprocess.run(
-            ["git", "config", "--type=path", "--get", "core.excludesFile"],
+            ["git", "config", "-z", "--type=path", "--get-regexp", wanted],
             cwd=folder,
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -138,11 +156,11 @@ def _excludes_file(folder: Path, state: tuple[tuple[str, State], ...]) -> Path |
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
-        return _config_home() / "git" / "ignore"
-    if answer.returncode != 0:  # not set
-        return _config_home() / "git" / "ignore"
-    name = os.fsdecode(answer.stdout.removesuffix(b"\n"))
-    return folder / name if name else None
+        return {}
+    if answer.returncode != 0:  # none is set
+        return {}
+    lines = os.fsdecode(answer.stdout).split("\0")[:-1]
+    return {name: value for name, _, value in (line.partition("\n") for line in lines)}
 
 
 def _environment() -> dict[str, str]:

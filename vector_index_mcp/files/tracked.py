@@ -26,8 +26,12 @@ _MOST_NAME_BYTES = 2 * MOST_BYTES  # of all names together; version 4 compresses
 class Tracked:
     """The paths of an index, stored compactly."""
 
-    def __init__(self, names: Iterable[bytes] = ()) -> None:
+    def __init__(self, names: Iterable[bytes] = (), *, folds_case: bool = False) -> None:
         """Keep `names`, which are in the order of their bytes.
+
+        Args:
+            names: The paths; in lower case if `folds_case`.
+            folds_case: Whether a path is held if it differs in the case of ASCII letters only.
 
         Raises:
             ValueError: If the names together are longer than those of any real repository.
@@ -39,6 +43,7 @@ class Tracked:
                 raise ValueError("too many names")
             ends.append(len(text))
         self._text, self._ends = bytes(text), ends
+        self._folds_case = folds_case
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -49,6 +54,7 @@ class Tracked:
     def holds(self, path: str, *, is_folder: bool = False) -> bool:
         """Return whether the file at `path` is tracked; for a folder, whether any file in it is."""
         wanted = os.fsencode(f"{path}/" if is_folder else path)
+        wanted = wanted.lower() if self._folds_case else wanted
         place = bisect_left(self, wanted)
         if place == len(self):
             return False
@@ -62,22 +68,23 @@ class Tracked:
 NOTHING = Tracked()
 
 _MOST_REMEMBERED = 64
-_remembered: dict[tuple[Path, str], tuple[tuple[int, ...], Tracked]] = {}
-"""A cache by index and prefix: the state of the index file, and the paths read from it."""
+_remembered: dict[tuple[Path, str, bool], tuple[tuple[int, ...], Tracked]] = {}
+"""A cache by index, prefix and folding: the state of the index file, and the paths read from it."""
 
 
-def tracked_below(index: Path, prefix: str) -> Tracked:
+def tracked_below(index: Path, prefix: str, *, folds_case: bool = False) -> Tracked:
     """Return the tracked paths below `prefix`, relative to it.
 
     Args:
         index: The index file of the repository, which need not exist.
         prefix: The path from the top of the repository to a folder, with a trailing slash.
+        folds_case: Whether the case of ASCII letters does not count.
 
     Returns:
         No paths if there is no index or it cannot be understood. If it cannot be read just now, the
         paths from the last time.
     """
-    place = index, prefix
+    place = index, prefix, folds_case
     known, last = _remembered.get(place, ((), NOTHING))
     try:
         descriptor = _opened(index)
@@ -90,7 +97,10 @@ def tracked_below(index: Path, prefix: str) -> Tracked:
         state = state_of(status)
         if state != known:
             names = paths_in(_content(descriptor, status), lambda hash_: _shared(index, hash_))
-            last = Tracked(_below(os.fsencode(prefix), names))
+            below = _below(os.fsencode(prefix), names)
+            if folds_case:
+                below = iter(sorted({name.lower() for name in below}))
+            last = Tracked(below, folds_case=folds_case)
             if len(_remembered) >= _MOST_REMEMBERED:
                 _remembered.clear()
             _remembered[place] = state, last

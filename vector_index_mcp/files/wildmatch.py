@@ -1,6 +1,8 @@
 """Turns a glob of an ignore file into a regular expression, exactly as git's `wildmatch`. Pure.
 
-Patterns and paths are strings with one character for each byte.
+Patterns and paths are strings with one character for each byte. Where git ignores the case of
+letters (`core.ignorecase`), that means ASCII letters, and the path is in lower case. As in git, a
+capital letter matches nothing then after a backslash or alone in a class.
 """
 
 import re
@@ -26,6 +28,8 @@ _POSIX_CLASSES = {
         "xdigit": "[0-9A-Fa-f]",
     }.items()
 }
+_CAPITALS = frozenset(range(ord("A"), ord("Z") + 1))
+_TO_LOWER = ord("a") - ord("A")
 _RANGE = re.compile(r"-[^\]]")
 # File names and paths are never this long. A pattern that needs a longer one matches nothing, so no
 # regular expression of a megabyte is compiled for it.
@@ -36,13 +40,13 @@ _STAR, _FOLDERS, _REST = object(), object(), object()
 _Token = str | object
 
 
-def compiled(pattern: str, *, is_name: bool) -> re.Pattern[str]:
+def compiled(pattern: str, *, is_name: bool, folds_case: bool = False) -> re.Pattern[str]:
     """Return a regular expression for the names (`is_name`) or paths that `pattern` matches."""
-    tokens = _tokens(pattern, _LONGEST_NAME if is_name else _LONGEST_PATH)
+    tokens = _tokens(pattern, _LONGEST_NAME if is_name else _LONGEST_PATH, folds_case)
     return _NEVER if tokens is None else re.compile(_regex(tokens), re.DOTALL)
 
 
-def _tokens(pattern: str, longest: int) -> list[_Token] | None:
+def _tokens(pattern: str, longest: int, folds_case: bool) -> list[_Token] | None:
     """Return the parts of `pattern`; None if nothing of up to `longest` characters matches it."""
     special = SPECIAL.search(pattern)
     first = special.start() if special else len(pattern)
@@ -59,7 +63,7 @@ def _tokens(pattern: str, longest: int) -> list[_Token] | None:
             found, position = _stars(pattern, position, is_at_start)
             tokens += found if tokens[-1:] != found else ()
         elif char == "[":
-            members, position = _class(pattern, position + 1)
+            members, position = _class(pattern, position + 1, folds_case)
             if members is None:
                 return None
             tokens.append(_one_of(frozenset(members)))
@@ -69,6 +73,7 @@ def _tokens(pattern: str, longest: int) -> list[_Token] | None:
             tokens.append(re.escape(pattern[position + 1]))
             position += 2
         else:
+            char = char.lower() if folds_case and char.isascii() else char
             tokens.append("[^/]" if char == "?" else re.escape(char))
             position += 1
     return tokens
@@ -89,7 +94,7 @@ def _stars(pattern: str, start: int, is_at_start: bool) -> tuple[list[_Token], i
     return [_STAR], end
 
 
-def _class(pattern: str, position: int) -> tuple[Set[int] | None, int]:
+def _class(pattern: str, position: int, folds_case: bool) -> tuple[Set[int] | None, int]:
     """Return the characters of the class whose `[` is before `position`, and the end of the class.
 
     The characters are None if the class never ends or has an unknown name: then nothing matches.
@@ -107,16 +112,22 @@ def _class(pattern: str, position: int) -> tuple[Set[int] | None, int]:
             named = _POSIX_CLASSES.get(pattern[position + 2 : closing - 1])
             if named is None:
                 return None, position
-            members |= named
+            members |= _folded(named) if folds_case else named
             before, position = "", closing + 1
             continue
         is_range = bool(before) and _RANGE.match(pattern, position) is not None
         char, position = _character(pattern, position + is_range)
         if not char:
             return None, position
-        members |= set(range(ord(before if is_range else char), ord(char) + 1))
+        added = set(range(ord(before if is_range else char), ord(char) + 1))
+        members |= _folded(added) if folds_case and is_range else added
         before = "" if is_range else char
     return (_BYTES - members if is_negated else members) - {ord("/")}, position + 1
+
+
+def _folded(members: Set[int]) -> Set[int]:
+    """Return `members` with the lower case of each ASCII capital."""
+    return members | {code + _TO_LOWER for code in members & _CAPITALS}
 
 
 def _is_named(pattern: str, position: int, closing: int) -> bool:

@@ -28,13 +28,16 @@ NAMES = (
 )
 
 
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+@pytest.fixture(scope="module", params=[False, True], ids=["", "ignorecase"])
+def repository(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     """An empty repository of a user with an excludes file, for examples one after another."""
     home = tmp_path_factory.mktemp("home")
     root = home / "repository"
     (root / EXCLUDE).parent.mkdir(parents=True)
     git(root, "init", "-q", "--template=")
+    git(root, "config", "core.ignorecase", "true" if request.param else "false")
     build(home, {"gitconfig": f"[core]\nexcludesFile = {home / 'excludes'}\n"})
     with user_of(home):
         yield root
@@ -58,7 +61,7 @@ def disguises(draw: st.DrawFn, name: str) -> str:
     at = draw(st.integers(0, len(name) - 1))
     before, char, behind = name[:at], name[at], name[at + 1 :]
     escaped = "".join(f"\\{char}" for char in name)
-    choices = [literal(name), literal(name), escaped, "*"]
+    choices = [literal(name), literal(name), literal(name.swapcase()), escaped, "*"]
     choices += [f"{literal(before) if before else ''}*", f"*{literal(behind) if behind else ''}"]
     head, tail = (literal(text) if text else "" for text in (before, behind))
     head = head.replace("\\ ", " ")
@@ -165,6 +168,11 @@ PIECES = (
         "[a-z]",
         "[!b]",
         "[[:alpha:]]",
+        "[[:upper:]]",
+        "[A-C]",
+        "[!A]",
+        "A",
+        "\\A",
         "[[:foo:]]",
         "[z-a]",
         "[]",
@@ -221,6 +229,8 @@ TREE = (
 @example(["b**/*", "***/x"])
 @example(["a\\/b", "a\0b"])
 @example(["c**/[!b]"])
+@example(["A", "!B", "X/Y"])
+@example(["[[:upper:]]", "A[A-Z]B", "[A]b", "\\Z", "E/*"])
 def test_any_line_means_what_it_means_to_git(repository: Path, lines: list[str]) -> None:
     write(repository, {**dict.fromkeys(TREE, ""), ".gitignore": "\n".join(lines)})
     assert by_us(repository) == by_git(repository)

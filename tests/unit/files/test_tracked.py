@@ -76,6 +76,23 @@ def test_an_ignored_folder_shows_what_is_tracked_and_nothing_else(fresh: Path) -
     assert by_us(fresh) == {".gitignore", "lib/a/kept.py", "one.x"} == by_git(fresh)
 
 
+def test_where_case_does_not_count_a_tracked_file_may_have_another_name_on_disk(
+    fresh: Path,
+) -> None:
+    build(fresh, {".gitignore": "lib/\n", "Lib/A.py": "", "Lib/b.py": ""})
+    track(fresh, {"Lib/A.py"})
+    (fresh / "Lib").rename(fresh / "lib")
+    before = Ignore(Folder(fresh))
+    assert by_us(fresh) == {".gitignore"}, "another file"
+
+    git(fresh, "config", "core.ignorecase", "true")
+    now = Ignore(Folder(fresh))
+    assert by_us(fresh) == {".gitignore", "lib/A.py"}
+    assert before.is_outdated_by(now)
+    git(fresh, "config", "core.bare", "false")
+    assert not now.is_outdated_by(Ignore(Folder(fresh)))
+
+
 @pytest.mark.parametrize("folder", ["lib", "lib/a"])
 def test_a_project_below_the_top_of_its_repository_knows_what_is_tracked(
     fresh: Path, folder: str
