@@ -1,11 +1,12 @@
 """A store with a past: written by the tools or committed by a person, at times that a test says."""
 
 import os
+import shutil
 import subprocess
 from contextlib import contextmanager
 from datetime import datetime
 
-from stores import files_of, writer_of, wrote
+from stores import files_of, opened, writer_of, wrote
 from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.notes import document_calls, main_calls, todo_calls
@@ -140,6 +141,16 @@ def kept_in(folder):
     """A store with a writer; nothing is in it yet."""
     with writer_of(folder) as writer:
         yield Kept(folder, writer)
+
+
+@contextmanager
+def kept_copy(made, folder):
+    """A copy of the store that was written in the folder `made`, with a writer of its own."""
+    shutil.copytree(made / "store", folder / "store")
+    with kept_in(folder) as kept:
+        opened(kept.writer)
+        kept.store.repository.prepare()
+        yield kept
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from kept import kept_by_hand, kept_in
+from kept import kept_by_hand, kept_copy, kept_in
 from stores import committed, git, log, removed, state_of
 from waiting import PATIENCE_SECONDS
 
@@ -27,14 +27,22 @@ CHECKS = [
 TODO = "projects/shop/TODO/1"
 
 
-@pytest.fixture
-def kept(tmp_path):
-    """A store with a bit of everything, all of it as it should be."""
-    with kept_in(tmp_path) as kept:
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """The folder of a store with a bit of everything, all of it as it should be."""
+    folder = tmp_path_factory.mktemp("sound")
+    with kept_in(folder) as kept:
         kept.main("shop", "one")
         kept.document("shop", "setup")
         kept.todo("shop", "list", "first", "second")
         kept.main("My Other", "x")
+    return folder
+
+
+@pytest.fixture
+def kept(sound, tmp_path):
+    """A copy of that store, with a writer."""
+    with kept_copy(sound, tmp_path) as kept:
         kept.stage()
         yield kept
 

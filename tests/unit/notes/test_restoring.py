@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from kept import kept_by_hand
+from kept import kept_by_hand, kept_copy, kept_in
 from stores import committed, log, state_of
 from waiting import PATIENCE_SECONDS
 
@@ -63,6 +63,25 @@ def changed(kept):
     return kept.head
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The folder of a store with that project; the commit before the changes, and its files."""
+    folder = tmp_path_factory.mktemp("written")
+    with kept_in(folder) as kept:
+        then = filled(kept)
+        files = kept.texts
+        changed(kept)
+    return folder, then, files
+
+
+@pytest.fixture
+def shop(written, tmp_path):
+    """A copy of that store, and the commit."""
+    folder, then, _ = written
+    with kept_copy(folder, tmp_path) as kept:
+        yield kept, then
+
+
 # -- what comes back -------------------------------------------------------------------------
 
 
@@ -79,9 +98,8 @@ def test_a_project_is_exactly_as_it_was_and_so_after_undoing_that(kept):
     assert kept.texts == new
 
 
-def test_it_is_told_what_becomes_of_each_file(kept):
-    then = filled(kept)
-    changed(kept)
+def test_it_is_told_what_becomes_of_each_file(shop):
+    kept, then = shop
     found, _, _ = previewed(kept, then)
     assert found.fates == (
         ("TODO/1/TASK-001-first.json", Fate.CHANGES),
@@ -95,9 +113,8 @@ def test_it_is_told_what_becomes_of_each_file(kept):
     )
 
 
-def test_restoring_is_one_commit(kept):
-    then = filled(kept)
-    changed(kept)
+def test_restoring_is_one_commit(shop):
+    kept, then = shop
     before = len(log(kept.home))
     restored(kept, then)
     told = log(kept.home)
@@ -135,10 +152,9 @@ def test_what_is_as_it_was_needs_no_restoring(kept):
         (["todo", "2"], {"TODO/2/TASK-001-task.json", "TODO/2/index.json"}),
     ],
 )
-def test_a_piece_comes_back_alone(kept, words, paths):
-    then = filled(kept)
-    old = kept.texts
-    changed(kept)
+def test_a_piece_comes_back_alone(written, shop, words, paths):
+    _, then, old = written
+    kept, _ = shop
     new = kept.texts
     restored(kept, then, piece=piece_of(words))
     found = kept.texts
@@ -147,9 +163,8 @@ def test_a_piece_comes_back_alone(kept, words, paths):
         assert found.get(path) == source.get(path), path
 
 
-def test_a_to_do_list_that_goes_away_leaves_no_folder(kept):
-    then = filled(kept)
-    changed(kept)
+def test_a_to_do_list_that_goes_away_leaves_no_folder(shop):
+    kept, then = shop
     restored(kept, then)
     assert [path.name for path in (kept.home / "projects/shop/TODO").iterdir()] == ["1"]
 
@@ -285,9 +300,8 @@ def test_what_is_ignored_and_stands_in_the_way_is_in_the_history_before(kept):
     assert committed(kept.home, "projects/shop/knowledge/setup.md", "HEAD~1") == "ignored"
 
 
-def test_what_editors_leave_behind_stays(kept):
-    then = filled(kept)
-    changed(kept)
+def test_what_editors_leave_behind_stays(shop):
+    kept, then = shop
     kept.put("projects/shop/knowledge/.DS_Store", "junk")
     found = restored(kept, then)
     assert not any(".DS_Store" in path for path, _ in found.fates)
@@ -295,9 +309,8 @@ def test_what_editors_leave_behind_stays(kept):
 
 
 @pytest.mark.parametrize("path", ["main.md", "knowledge/new.md", "TODO/2/large"])
-def test_what_the_history_cannot_keep_is_not_replaced(kept, path):
-    then = filled(kept)
-    changed(kept)
+def test_what_the_history_cannot_keep_is_not_replaced(shop, path):
+    kept, then = shop
     place = kept.home / "projects/shop" / path
     with place.open("wb") as file:
         file.truncate(LARGEST_FILE_BYTES + 1)
@@ -306,9 +319,8 @@ def test_what_the_history_cannot_keep_is_not_replaced(kept, path):
     assert place.stat().st_size == LARGEST_FILE_BYTES + 1
 
 
-def test_a_link_in_the_way_is_not_followed(kept, tmp_path):
-    then = filled(kept)
-    changed(kept)
+def test_a_link_in_the_way_is_not_followed(shop, tmp_path):
+    kept, then = shop
     (tmp_path / "outside.md").write_text("mine", encoding="utf-8")
     place = kept.home / "projects/shop/main.md"
     place.unlink()
@@ -321,9 +333,8 @@ def test_a_link_in_the_way_is_not_followed(kept, tmp_path):
 # -- refusals --------------------------------------------------------------------------------
 
 
-def test_what_has_changed_since_it_was_shown_is_not_restored(kept):
-    then = filled(kept)
-    changed(kept)
+def test_what_has_changed_since_it_was_shown_is_not_restored(shop):
+    kept, then = shop
     found, past, wanted = previewed(kept, then)
     kept.document("shop", "newer")
     before = state_of(kept.home)
@@ -348,9 +359,8 @@ def test_projects_in_the_same_folder_are_not_restored(kept):
         restored(kept, then)
 
 
-def test_nothing_is_restored_while_the_index_cannot_be_understood(kept):
-    then = filled(kept)
-    changed(kept)
+def test_nothing_is_restored_while_the_index_cannot_be_understood(shop):
+    kept, then = shop
     kept.put("index.json", "{")
     with pytest.raises(Refusal, match=r"index\.json cannot be read.*--repair"):
         restored(kept, then)
@@ -387,9 +397,8 @@ def test_what_never_was_is_not_restored(kept, project, piece, said):
         restored(kept, then, project, piece)
 
 
-def test_a_preview_is_compared_by_what_a_person_has_seen(kept):
-    then = filled(kept)
-    changed(kept)
+def test_a_preview_is_compared_by_what_a_person_has_seen(shop):
+    kept, then = shop
     found, _, _ = previewed(kept, then)
     assert found == replace(found, puts={})
     assert found != replace(found, fates=found.fates[1:])
