@@ -22,6 +22,7 @@ A, B = "projects/p/a.md", "projects/p/b.md"
 def disk(tmp_path):
     """A store with two files, beside a folder that is none of its own."""
     root = tmp_path / "store"
+    (root / ".git").mkdir(parents=True)
     for path in (A, B, "projects/p/deep/c.md"):
         put(root, path, f"old {path}")
     put(tmp_path, "elsewhere/a.md", "mine")
@@ -136,7 +137,7 @@ def test_a_link_is_not_read(disk, elsewhere):
     assert not disk.is_folder("folder/deep")
     assert disk.entries("folder") == []
     assert disk.entries("folder/deep") == []
-    assert {name for name, _ in disk.entries("")} == {"projects"}
+    assert {name for name, _ in disk.entries("")} == {".git", "projects"}
     assert all(path.startswith("projects/") for path in disk.files(""))
 
 
@@ -174,7 +175,8 @@ def test_a_folder_is_dropped_and_what_its_links_lead_to_is_not(disk, elsewhere):
 @posix_only
 @pytest.mark.parametrize("place", [".git", OWN])
 def test_our_own_folder_is_not_where_a_link_leads(disk, elsewhere, place):
-    (disk.root / place).parent.mkdir(exist_ok=True)
+    if place == ".git":
+        (disk.root / place).rmdir()
     (disk.root / place).symlink_to(elsewhere)
     before = files_of(disk.root)
     assert refusal(changed, disk, {A: "new"}) is Code.INVALID_PATH

@@ -10,6 +10,7 @@ from stores import answered, done, git, log, notes_of, opened, serving, writer_o
 from writing import put
 
 from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store import applying
 
 pytestmark = pytest.mark.anyio
 
@@ -115,6 +116,28 @@ def test_whenever_a_store_is_moved_away_none_is_made_in_its_place(
         wrote(writer, {MAIN: "back"})
     assert git(store, "show", f"HEAD:{MAIN}") == "back"
     git(store, "fsck", "--strict")
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_what_a_change_leaves_to_tidy_up_makes_nothing_in_an_empty_folder_in_its_place(
+    tmp_path, store, monkeypatch, is_behind
+):
+    finish = applying.Applied.finish
+
+    def move_away(applied):
+        if is_behind:
+            finish(applied)
+        store.rename(away(store))
+        store.mkdir()
+        if not is_behind:
+            finish(applied)
+
+    with writer_of(tmp_path) as writer:
+        opened(writer)
+        monkeypatch.setattr(applying.Applied, "finish", move_away)
+        wrote(writer, {MAIN: "x"})
+        assert list(store.iterdir()) == []
+    assert list(store.iterdir()) == []
 
 
 def test_git_init_in_its_place_begins_empty_notes(tmp_path, store):

@@ -127,7 +127,7 @@ class Applied:
                 path=path,
             )
         above, name = parted(path)
-        with reported(path), self._work() as work:
+        with reported(path), self._disk.work() as work:
             part, old = token(PART), token(OLD)
             with self._folder(above) as folder:
                 mode = mode_of(folder, name)
@@ -158,7 +158,7 @@ class Applied:
     def make(self, path: str, files: Mapping[str, bytes]) -> None:
         """Create a folder together with all its files, in one step."""
         above, name = parted(path)
-        with reported(path), self._work() as work:
+        with reported(path), self._disk.work() as work:
             part = token(PART)
             work.make(part)
             try:
@@ -177,7 +177,7 @@ class Applied:
     def drop(self, path: str) -> None:
         """Remove a file or a folder from the store."""
         above, name = parted(path)
-        with reported(path), self._work() as work, self._folder(above) as folder:
+        with reported(path), self._disk.work() as work, self._folder(above) as folder:
             old = token(OLD)
             folder.move(name, work, old)
             self._left.append(old)
@@ -229,16 +229,11 @@ class Applied:
 
     def finish(self) -> None:
         """Make the change final: delete what it replaced."""
-        with contextlib.suppress(OSError), self._work() as work:
+        with contextlib.suppress(OSError), self._disk.work() as work:
             for name in self._left:
                 remove(work, name)
         self._left.clear()
         self._undoing.clear()
-
-    @contextmanager
-    def _work(self) -> Iterator[beneath.Folder]:
-        with beneath.opened(self._disk.root, WORK, is_made=True) as work:
-            yield work
 
     @contextmanager
     def _folder(self, path: str) -> Iterator[beneath.Folder]:
@@ -257,7 +252,7 @@ class Applied:
 
     def _unput(self, path: str, old: str) -> None:
         above, name = parted(path)
-        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
+        with self._disk.work() as work, beneath.opened(self._disk.root, above) as folder:
             if old:
                 work.move(old, folder, name)
             else:
@@ -265,12 +260,12 @@ class Applied:
 
     def _undrop(self, path: str, old: str) -> None:
         above, name = parted(path)
-        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
+        with self._disk.work() as work, beneath.opened(self._disk.root, above) as folder:
             work.move(old, folder, name)
 
     def _unmake(self, path: str) -> None:
         above, name = parted(path)
-        with self._work() as work, beneath.opened(self._disk.root, above) as folder:
+        with self._disk.work() as work, beneath.opened(self._disk.root, above) as folder:
             old = token(OLD)
             folder.move(name, work, old)
             self._left.append(old)

@@ -184,11 +184,29 @@ class Disk:
             elif stat.S_ISREG(status.st_mode):
                 yield path
 
+    # -- our own files ---------------------------------------------------------------------
+
+    @contextmanager
+    def work(self) -> Iterator[beneath.Folder]:
+        """Open the work folder, and create it first if it is missing.
+
+        `.git` is not created: an empty folder that has just taken the place of the store stays one.
+
+        Raises:
+            OSError: If that is impossible, or there is no `.git`.
+        """
+        with beneath.opened(self.root, GIT) as folder:
+            name = WORK.rpartition("/")[2]
+            with contextlib.suppress(FileExistsError):
+                folder.make(name)
+            with folder.below(name) as work:
+                yield work
+
     # -- tidying up ------------------------------------------------------------------------
 
     def tidy(self) -> None:
         """Remove the temporary files of a process that was killed during a change."""
-        with reported(WORK), beneath.opened(self.root, WORK, is_made=True) as work:
+        with reported(WORK), self.work() as work:
             for name in work.names():
                 if name.endswith(LEFT):
                     remove(work, name)
