@@ -462,6 +462,8 @@ def with_context(text, context=ALL):
         ({"file": "qmd://docs/readme.md"}, README),
         ({"file": "#e9f7c1"}, README),
         ({"file": "e9f7c1"}, README),
+        ({"file": "#e9f7c1:3"}, "\n".join(README.split("\n")[2:])),
+        ({"file": "'#e9f7c1:2'", "maxLines": 1, "lineNumbers": True}, "2: "),
         ({"file": "docs/readme.md:3"}, "\n".join(README.split("\n")[2:])),
         (
             {"file": "docs/readme.md:3", "maxLines": 1, "lineNumbers": True},
@@ -567,10 +569,11 @@ async def test_a_large_document_comes_if_it_is_asked_for(client):
     assert LOREM in await document(client, file="large-file.md")
 
 
-async def test_a_pattern_that_means_nothing_is_an_error(client):
-    result = await called(client, "multi_get", pattern="none/*.md")
+@pytest.mark.parametrize("pattern", ["none/*.md", ",", " , "])
+async def test_a_pattern_that_means_nothing_is_an_error(client, pattern):
+    result = await called(client, "multi_get", pattern=pattern)
     assert result["isError"]
-    assert result["content"][0]["text"] == "Errors:\nNo files matched pattern: none/*.md"
+    assert result["content"][0]["text"] == f"Errors:\nNo files matched pattern: {pattern}"
 
 
 @pytest.mark.parametrize(

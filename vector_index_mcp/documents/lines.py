@@ -22,11 +22,11 @@ class Cut:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of `text` as editors count them: a line feed at the end adds no line."""
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    """Return the lines of `text` as the contract counts them.
+
+    A line feed at the end begins another line, which is empty.
+    """
+    return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def numbered(text: str, start: int = 1) -> str:

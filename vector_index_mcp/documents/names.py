@@ -80,6 +80,13 @@ def _readings(asked: str, places: Places) -> Iterator[_Reading]:
         yield _Reading(places.key_at(bare[: line.start()]), int(line[1]))
 
 
+def parted(asked: str) -> tuple[str, int | None]:
+    """Return a name without its quotes and its line, and the line; None if it has none."""
+    bare = without_quotes(asked)
+    line = _LINE.search(bare)
+    return (bare[: line.start()], int(line[1])) if line else (bare, None)
+
+
 def _with_and_without_line(written: str) -> Iterator[_Reading]:
     if path := _within(written):
         yield _Reading(path, None)

@@ -184,7 +184,7 @@ async def multi_get(
         return found.key if found is not None else None
 
     matched = await anyio.to_thread.run_sync(matching, keys, pattern, where, find_one)
-    if not matched.keys and not matched.is_list:
+    if not matched.keys and not (matched.is_list and matched.missing):
         reason = await out_of_reach(documents)
         return Many((), (f"No files matched pattern: {pattern}", *filter(None, [reason])))
 
@@ -264,9 +264,10 @@ def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) ->
     """Return the document in the index that `asked` means."""
     is_docid = asked.strip().strip("\"'`").startswith("#")
     found = None if is_docid else names.find(keys, asked, places)
-    if found is None and (beginning := hash_asked(asked)):
+    docid, line = names.parted(asked)
+    if found is None and (beginning := hash_asked(docid)):
         entry = entry_with_hash(ledger, beginning)
-        found = names.Found(entry.key) if entry is not None else None
+        found = names.Found(entry.key, line) if entry is not None else None
     return found
 
 

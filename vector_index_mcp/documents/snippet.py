@@ -76,6 +76,10 @@ def snippet_of(
         most_chars: The most characters to show, line feeds between the lines included.
     """
     lines = lines_of(text)
+    if not text or text.endswith(
+        "\n"
+    ):  # what follows the last line feed is the next part's, or nothing
+        lines.pop()
     first = _front_matter(lines) if start_line == 1 else 0
     best = _best(lines, first, wanted, words)
     shown = _shown(lines, first, best, _Cutter(wanted, words), most_chars)

@@ -28,9 +28,10 @@ def test_lines_are_numbered_as_in_the_file():
         "1: # Project README\n2: \n3: This is the main readme file for the project.\n4: \n"
         "5: It contains important information about setup and usage."
     )
-    assert numbered("a\r\nb\n", 9) == "9: a\n10: b"
+    assert numbered("a\r\nb\n", 9) == "9: a\n10: b\n11: "
     assert numbered("a\u2028b\x0cc") == "1: a\u2028b\x0cc"  # editors see one line
-    assert numbered("") == ""
+    assert numbered("") == "1: "
+    assert numbered(cut("a\n\nb", 2, 1).text, 2) == "2: ", "an empty line alone"
 
 
 @pytest.mark.parametrize(
@@ -55,10 +56,11 @@ def test_lines_are_cut(from_line, max_lines, expected):
     assert cut(README, from_line, max_lines) == expected
 
 
-def test_what_ends_the_last_line_is_no_line():
-    assert cut("a\nb\n", 1, 1) == Cut("a", 1, 1)
+def test_what_ends_a_line_begins_another():
+    assert cut("a\nb\n", 1, 1) == Cut("a", 1, 2)
+    assert cut("a\nb\n", 2, 2) == Cut("b\n", 2, 0)
     assert cut("a\nb\n") == Cut("a\nb\n", 1, 0)
-    assert lines_of("\n") == [""]
+    assert lines_of("\n") == ["", ""]
 
 
 @given(st.text("ab\n\r", max_size=30), st.integers(-3, 12), st.integers(-3, 12))
