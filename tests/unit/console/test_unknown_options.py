@@ -2,7 +2,7 @@
 
 import pytest
 
-from vector_index_mcp import cli
+from vector_index_mcp import __version__, cli
 from vector_index_mcp.console import arguments
 from vector_index_mcp.console.datasets import arguments as datasets
 from vector_index_mcp.console.notes import arguments as notes
@@ -76,3 +76,10 @@ def test_each_option_that_is_meant_exists(capsys):
         of_project(["search", "--help"])
     shown = capsys.readouterr().out
     assert all(f"  {option} " in shown for option in arguments.searching.MEANT.values())
+
+
+def test_the_notes_have_a_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        notes.parse(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"Knowledge MCP Server (vector-index-mcp {__version__})\n"

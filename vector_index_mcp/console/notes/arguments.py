@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 
+from vector_index_mcp import __version__
 from vector_index_mcp.console import unknown
 
 SERVE, STOP, LOGS, UI = "serve", "stop", "logs", "ui"
@@ -76,6 +77,8 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    version = f"Knowledge MCP Server (vector-index-mcp {__version__})"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(
