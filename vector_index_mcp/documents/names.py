@@ -76,22 +76,23 @@ def _readings(asked: str, places: Places) -> Iterator[_Reading]:
     for each in (*as_given, plain.replace("\\", "/")):
         yield from _with_and_without_line(each)
     yield _Reading(places.key_at(bare), None)
-    if line := _LINE.search(bare):
-        yield _Reading(places.key_at(bare[: line.start()]), int(line[1]))
+    named, line = parted(bare)
+    if line is not None:
+        yield _Reading(places.key_at(named), line)
 
 
-def parted(asked: str) -> tuple[str, int | None]:
-    """Return a name without its quotes and its line, and the line; None if it has none."""
-    bare = without_quotes(asked)
-    line = _LINE.search(bare)
-    return (bare[: line.start()], int(line[1])) if line else (bare, None)
+def parted(written: str) -> tuple[str, int | None]:
+    """Return a name without its `:LINE`, and the line; None if it has none."""
+    line = _LINE.search(written)
+    return (written[: line.start()], int(line[1])) if line else (written, None)
 
 
 def _with_and_without_line(written: str) -> Iterator[_Reading]:
     if path := _within(written):
         yield _Reading(path, None)
-    if line := _LINE.search(written):
-        yield _Reading(_within(written[: line.start()]), int(line[1]))
+    named, line = parted(written)
+    if line is not None:
+        yield _Reading(_within(named), line)
 
 
 def _within(path: str) -> str:
@@ -184,7 +185,7 @@ def similar(keys: Iterable[str], asked: str, most: int = 3) -> list[str]:
     bare = without_quotes(asked)
     if bare.startswith(SCHEME):
         bare = key_of(bare).partition("/")[2]
-    wanted = composed(_LINE.sub("", bare)).lower()
+    wanted = composed(parted(bare)[0]).lower()
     paths = [key.partition("/")[2] for key in keys]
     spelled = [composed(path).lower() for path in paths]
     near = _distances(spelled, wanted)

@@ -15,7 +15,7 @@ from vector_index_mcp.documents.matching import matching
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.reach import out_of_reach
 from vector_index_mcp.documents.service import Documents
-from vector_index_mcp.documents.uris import SCHEME, hash_asked, uri_of
+from vector_index_mcp.documents.uris import SCHEME, hash_asked, uri_of, without_quotes
 from vector_index_mcp.engine.prose.properties import stem_of
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files import beneath, read
@@ -264,11 +264,12 @@ def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) ->
     """Return the document in the index that `asked` means."""
     is_docid = asked.strip().strip("\"'`").startswith("#")
     found = None if is_docid else names.find(keys, asked, places)
-    docid, line = names.parted(asked)
-    if found is None and (beginning := hash_asked(docid)):
-        entry = entry_with_hash(ledger, beginning)
-        found = names.Found(entry.key, line) if entry is not None else None
-    return found
+    if found is not None:
+        return found
+    docid, line = names.parted(without_quotes(asked))
+    beginning = hash_asked(docid)
+    entry = entry_with_hash(ledger, beginning) if beginning else None
+    return None if entry is None else names.Found(entry.key, line)
 
 
 def _not_indexed_yet(documents: Documents, asked: str) -> str | None:

@@ -76,9 +76,8 @@ def snippet_of(
         most_chars: The most characters to show, line feeds between the lines included.
     """
     lines = lines_of(text)
-    if not text or text.endswith(
-        "\n"
-    ):  # what follows the last line feed is the next part's, or nothing
+    # What follows the last line feed is the next part's, or nothing.
+    if not text or text.endswith("\n"):
         lines.pop()
     first = _front_matter(lines) if start_line == 1 else 0
     best = _best(lines, first, wanted, words)

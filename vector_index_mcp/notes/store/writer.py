@@ -207,6 +207,7 @@ class Writer:
         self._opening.check_place()
         with ExitStack() as opened:
             with reported(WORK):
+                # This makes `.git` as well, since a new store is made under the lock.
                 work = opened.enter_context(beneath.opened(self.disk.root, WORK, is_made=True))
                 lock = lock_in(work, _LOCK, _LOOK_SECONDS)
                 try:
