@@ -1,32 +1,42 @@
 """Decides when dirty paths are ready to be indexed. Pure: time is passed in.
 
-Paths are ready after `quiet` seconds without another change of any path, so that a save of many
-files is one batch. They are ready at the latest `longest` seconds after the first change, so that a
-file that is written all the time is indexed as well.
+A path is ready after `quiet` seconds without another change of it, and at the latest `longest`
+seconds after its first one, so that a file that is written all the time is indexed as well. Ready
+paths wait for others that change within `quiet` seconds, so that a save of many files is one batch,
+but for no longer than that again: what changes all the time, like a log, must not hold up the rest.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class _Dirty:
+    first: float
+    last: float
 
 
 class Debouncer:
-    """A set of dirty paths that will become one batch. Times are in seconds."""
+    """Dirty paths, which are taken in batches. Times are in seconds."""
 
     def __init__(self, quiet: float, longest: float) -> None:
         self._quiet = quiet
         self._longest = longest
-        self._paths: dict[str, None] = {}  # in the order of their first change
-        self._first = 0.0
-        self._last = 0.0
+        self._paths: dict[str, _Dirty] = {}  # in the order of their first change
+        # Kept up to date, since a search through the paths at each change would be slow.
+        self._due = 0.0  # when there may be something to take; a path that is added puts it off
+        self._latest = 0.0  # until then
 
     def touch(self, paths: Iterable[str], now: float) -> None:
         """Note that `paths` changed."""
-        changed = dict.fromkeys(paths)
-        if not changed:
-            return
-        if not self._paths:
-            self._first = now
-        self._paths.update(changed)
-        self._last = now
+        for path in paths:
+            if (known := self._paths.get(path)) is not None:
+                known.last = now
+                continue
+            if not self._paths:
+                self._latest = now + min(2 * self._quiet, self._longest)
+            self._paths[path] = _Dirty(now, now)
+            self._due = now + self._quiet
 
     def forget(self, paths: Iterable[str]) -> None:
         """Remove `paths` from the set."""
@@ -36,19 +46,24 @@ class Debouncer:
 
     @property
     def due(self) -> float | None:
-        """The time at which the batch is ready; None if there are no paths."""
-        if not self._paths:
-            return None
-        return min(self._last + self._quiet, self._first + self._longest)
+        """When `take` is worth a call; None if there are no paths."""
+        return min(self._due, self._latest) if self._paths else None
 
     def take(self, now: float) -> list[str]:
-        """Return the batch and clear the set, if it is ready; otherwise return nothing."""
+        """Remove the paths that are ready, and return them; nothing before `due`."""
         due = self.due
         if due is None or now < due:
             return []
-        batch = list(self._paths)
-        self._paths.clear()
-        return batch
+        ready = [path for path, dirty in self._paths.items() if self._ready_at(dirty) <= now]
+        self.forget(ready)
+        if self._paths:
+            self._due = min(map(self._ready_at, self._paths.values()))
+            oldest = next(iter(self._paths.values()))
+            self._latest = min(self._due + self._quiet, oldest.first + self._longest)
+        return ready
+
+    def _ready_at(self, dirty: _Dirty) -> float:
+        return min(dirty.last + self._quiet, dirty.first + self._longest)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._paths)

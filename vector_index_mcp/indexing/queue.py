@@ -1,7 +1,7 @@
 """The queue of dirty keys, which come from events and from hits that a search found stale.
 
-All keys wait together until none has changed for a while. Files that scans find wait in a
-`worklist` instead; the keys here are taken before those.
+A key waits until nothing has happened to it for a while. Files that scans find wait in a `worklist`
+instead; the keys here are taken before those.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ class DirtyQueue:
         self._wake = anyio.Event()
 
     def take_touched(self) -> list[str]:
-        """Take all touched paths if none has changed for a while, or if they waited long enough."""
+        """Take the touched paths that have not changed for a while, or waited long enough."""
         now = time.monotonic()
         taken = [*self._debouncer.take(now), *self._unfinished.take(now)]
         self._settled.difference_update(taken)
