@@ -334,7 +334,7 @@ async def test_a_state_folder_that_cannot_be_written_is_named_and_the_index_answ
 async def test_an_index_that_becomes_read_only_answers_and_says_so(project, embedder, read_only):
     async with serving(codebase_of(project, embedder)) as client:
         await settled(client)
-        with read_only(project / ".lancedb"):
+        with read_only(project / ".lancedb" / "chunks.lance"):
             write(project, {"two.py": "banana = 1\n"})
             status = await in_error(client)
             assert "the folder is read-only; set VECTOR_INDEX_LANCEDB" in status["error_message"]

@@ -85,13 +85,16 @@ _DAMAGE = (
 
 
 @contextmanager
-def translated(action: str, uri: str = "", seconds: float | None = None) -> Iterator[None]:
+def translated(
+    action: str, uri: str = "", seconds: float | None = None, known_as: str = ""
+) -> Iterator[None]:
     """Turn LanceDB's errors in this context into StoreError.
 
     Args:
         action: What is being done, as in "writing", for the message.
         uri: Where the index lies.
         seconds: The time limit; None for an index on this machine, which always answers.
+        known_as: LanceDB's name of the place, if that is not `uri`.
     """
     try:
         with nullcontext() if seconds is None else anyio.fail_after(seconds):
@@ -105,6 +108,8 @@ def translated(action: str, uri: str = "", seconds: float | None = None) -> Iter
             raise StorageError(f"{action} the index failed: {_TEMPORARY}") from error
         if number is not None:
             raise _of_system(action, number) from error
+        if known_as:
+            text = text.replace(known_as.strip("/"), uri.strip("/"))
         summary = plain(text)[:300]
         kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
         raise kind(f"{action} the index failed: {summary}", Problem.INDEX_DAMAGED) from error

@@ -91,6 +91,7 @@ class Index:
         with reach.asked("opening"):
             if reach.is_local and not await anyio.Path(uri).is_dir():
                 return None
+        reach = await reach.in_this_folder()
         found = await _read_manifest(reach)
         if found is None:
             return None
@@ -144,6 +145,7 @@ class Index:
         reach = Reach(uri, turn, server)
         if reach.is_local:
             await anyio.to_thread.run_sync(prepare_folder, Path(uri))
+            reach = await reach.in_this_folder()
         if reach.is_fenced:
             generation = await _unused_generation(reach)
             manifest = replace(manifest, generation=generation)
@@ -162,7 +164,7 @@ class Index:
             manifest: A manifest of the first generation, with the model of the table's vectors.
             records: The records of the files.
         """
-        reach = Reach(uri)
+        reach = await Reach(uri).in_this_folder()
         store = await Store.assemble(reach, manifest.generation, records)
         index = cls(reach, manifest, store)
         await index._write_manifest(manifest)
@@ -170,8 +172,6 @@ class Index:
 
     async def begin_rebuild(self) -> Store:
         """Create an empty store beside the current one, to be filled and passed to `swap`."""
-        if is_local(self.uri):  # somebody may have deleted the folder meanwhile
-            await anyio.to_thread.run_sync(prepare_folder, Path(self.uri))
         await self.drop_leftovers()
         generation = self.manifest.generation + 1
         if self._reach.is_fenced:

@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import anyio.to_thread
 
 from vector_index_mcp.engine.store.faults import translated
+from vector_index_mcp.engine.store.pinned import pinned
 from vector_index_mcp.engine.table_server import Server
 
 # Time limits of whole operations. Without them, a server that accepts connections and never answers
@@ -43,6 +47,15 @@ class Reach:
     server: Server = Server()
     """How to connect to LanceDB's own server, if the tables lie on one."""
 
+    pinned: str = ""
+    """The path by which LanceDB is given a local folder; see `pinned`. Empty: the folder's own."""
+
+    async def in_this_folder(self) -> Self:
+        """Return the same, bound to the folder that is there now; unchanged for remote tables."""
+        if not self.is_local:
+            return self
+        return replace(self, pinned=await anyio.to_thread.run_sync(pinned, Path(self.uri)))
+
     @property
     def is_server(self) -> bool:
         """Whether the tables lie on LanceDB's own server, which makes one commit after another."""
@@ -66,7 +79,7 @@ class Reach:
             StoreError: If the operation fails or takes too long.
         """
         seconds = None if self.is_local else _SECONDS.get(action, _SECONDS_OF_A_WRITE)
-        with translated(action, self.uri, seconds):
+        with translated(action, self.uri, seconds, self.pinned):
             yield
 
 

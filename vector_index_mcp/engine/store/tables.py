@@ -63,7 +63,8 @@ async def connect(reach: Reach) -> lancedb.AsyncConnection:
     with reach.asked("opening"):
         if reach.is_local:
             await anyio.to_thread.run_sync(check_plain, Path(reach.uri))
-            return await lancedb.connect_async(reach.uri, read_consistency_interval=_CONSISTENCY)
+            path = reach.pinned or reach.uri
+            return await lancedb.connect_async(path, read_consistency_interval=_CONSISTENCY)
         if reach.is_server:
             return await lancedb.connect_async(
                 reach.uri,
