@@ -92,7 +92,7 @@ async def _keep(root, uri, owner):
             now = {
                 "is_writer": progress.is_writer,
                 "is_settled": progress.is_writer
-                and not codebase.is_busy
+                and not progress.is_busy
                 and 0 < progress.chunks == progress.embedded,
                 "state": progress.state,
                 "error": progress.error,

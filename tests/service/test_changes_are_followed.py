@@ -99,6 +99,37 @@ async def test_a_file_saved_by_renaming_over_it_is_found_by_its_new_text_only(cl
     assert "one.py~" not in await found(client, "one.py~")
 
 
+async def test_a_log_that_is_written_all_the_time_holds_up_no_file_and_is_no_work(
+    project, embedder
+):
+    embedder.absent = "no model here"
+    patient = {"quiet_seconds": 0.05, "longest_seconds": 3_600.0}
+    codebase = codebase_of(project, embedder, **patient)
+    lines = 0
+
+    async def log():
+        nonlocal lines
+        while True:
+            lines += 1
+            write(project, {"debug.log": f"{lines}\n", "trace.log": f"{lines}\n"})
+            await anyio.sleep(0.01)
+
+    async def is_logged():
+        return {"debug.log", "trace.log"} <= set(codebase.index.indexer.queue.touched)
+
+    async with serving(codebase) as client, anyio.create_task_group() as tasks:
+        await settled(client, with_vectors=False)
+        tasks.start_soon(log)
+        await eventually(is_logged)
+        write(project, {"one.py": "fig\n"})
+        await holds(client, "fig", "one.py")
+        await settled(client, with_vectors=False)
+        await eventually(is_logged)
+        assert (await status_of(client))["pending_path_count"] == 0
+        assert not codebase.is_busy
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_file_from_the_far_future_is_indexed_and_followed_like_any_other(client, project):
     write(project, {"late.py": "kiwi\n"})
     os.utime(project / "late.py", (10_500_000_000, 10_500_000_000))  # in the year 2302

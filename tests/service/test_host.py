@@ -1,8 +1,10 @@
 """The service's process, with sessions that misbehave."""
 
+import shutil
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,13 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from fakes import FakeEmbedder
+from serving import codebase_of
 from waiting import PATIENCE_SECONDS, eventually
+from writing import write
 
 from vector_index_mcp.background import contact, greeting
+from vector_index_mcp.background import host as host_module
 from vector_index_mcp.background.endpoint import FOLDER_VARIABLE, Endpoint, endpoint_of
 from vector_index_mcp.background.host import Host
 from vector_index_mcp.errors import (
@@ -22,6 +28,9 @@ from vector_index_mcp.errors import (
     ServiceEndedError,
     SettingsError,
 )
+from vector_index_mcp.serving import server
+from vector_index_mcp.serving.sets import named
+from vector_index_mcp.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -255,3 +264,81 @@ def test_without_a_service_a_call_has_no_answer(endpoint):
 def test_a_call_that_is_too_long_is_not_made(endpoint):
     with pytest.raises(QueryError, match="is too long"):
         called(endpoint, "search", [], query="x" * greeting.LONGEST_CALL_BYTES)
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    """A process that goes on when its service has ended."""
+    monkeypatch.setattr(host_module, "_end_at_the_latest_in", lambda *_: None)
+
+
+@pytest.mark.usefixtures("endless")
+async def test_work_puts_the_end_off_but_does_not_count_as_use(endpoint, tmp_path):
+    """A file that changes all the time would keep the process alive for ever."""
+    questions: list[float] = []
+
+    def is_busy() -> bool:
+        questions.append(anyio.current_time())
+        return len(questions) <= 4
+
+    host = host_of(endpoint, tmp_path, idle_seconds=0.1, is_busy=is_busy)
+    with anyio.fail_after(PATIENCE_SECONDS):
+        await host.run(anyio.sleep_forever, lambda _: None)
+    assert len(questions) == 5
+
+
+@pytest.mark.usefixtures("endless")
+async def test_a_service_that_can_do_nothing_ends_soon_but_not_while_a_client_is_there(
+    endpoint, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(host_module, "_FAILING_SECONDS", 0.01)
+    monkeypatch.setattr(host_module, "_IDLE_CHECK_SECONDS", 0.01)
+    host = host_of(endpoint, tmp_path, idle_seconds=3_600.0, is_failing=lambda: True, clients=1)
+    async with anyio.create_task_group() as tasks:
+        ready, ended = anyio.Event(), anyio.Event()
+
+        async def run() -> None:
+            await host.run(anyio.sleep_forever, lambda _: ready.set())
+            ended.set()
+
+        tasks.start_soon(run)
+        await ready.wait()
+        for _ in range(3):
+            seen = host._last_seen
+            await eventually(lambda seen=seen: host._last_seen > seen)
+        assert not ended.is_set()
+        host.clients = 0
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await ended.wait()
+
+
+@pytest.mark.usefixtures("endless")
+async def test_the_service_of_a_deleted_project_ends(endpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr(host_module, "_FAILING_SECONDS", 0.01)
+    project = write(tmp_path / "worktree", {"one.py": "apple\n"})
+    codebase = codebase_of(project, FakeEmbedder())
+
+    async def load(*_: Any) -> Any:
+        return codebase
+
+    tool_set = replace(named("codebase"), load=load)
+    place = endpoint_of("codebase", project)
+    async with anyio.create_task_group() as tasks:
+        ready = anyio.Event()
+
+        async def run() -> None:
+            await server.host(tool_set, place, Settings(), lambda _: ready.set(), None)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(run)
+        await ready.wait()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            search = partial(called, place, "search", [], query="apple")
+            await anyio.to_thread.run_sync(search)
+            while project.exists():  # a commit may have made a file between two steps
+                shutil.rmtree(project, ignore_errors=True)
+            await anyio.sleep_forever()
+    assert not place.socket_path.exists()

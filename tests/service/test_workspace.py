@@ -66,7 +66,7 @@ async def services(tmp_path):
 
             async def is_complete(codebase=codebase):
                 now = await codebase.index.status()
-                return now.chunks and now.embedded == now.chunks and not codebase.is_busy
+                return now.chunks and now.embedded == now.chunks and not now.progress.is_busy
 
             await eventually(is_complete)
         yield Services(codebases)

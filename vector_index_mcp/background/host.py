@@ -8,6 +8,7 @@ front ends no longer find it.
 
 import contextlib
 import logging
+import math
 import os
 import signal
 import sys
@@ -51,6 +52,9 @@ _MOST_CLIENTS = 128
 _RETRY_SECONDS = 1.0  # until connections are accepted again after the process had no descriptor
 _MOST_DESCRIPTORS = 4_096  # more than we need; by default, macOS allows a process 256
 _IDLE_CHECK_SECONDS = 1.0
+# Without clients, after which a service ends that can do nothing, since its folder is gone: agents
+# make and delete a worktree for each task. Long enough to put a folder or a drive back.
+_FAILING_SECONDS = 60.0
 _SHUTDOWN_SECONDS = 4.0  # less than the 5 s that front ends wait
 
 
@@ -60,7 +64,7 @@ class Host:
 
     endpoint: Endpoint
     idle_seconds: float
-    """The time without clients and work after which the process ends."""
+    """The time without clients after which the process ends, once it has no work."""
     serve_session: Serve
     """Serves MCP on a connection until its end."""
     serve_call: Callable[[dict[str, Any], Tell], Awaitable[dict[str, Any]]]
@@ -70,11 +74,15 @@ class Host:
     viewers: Callable[[], int]
     """Returns how many browsers have the page open."""
     is_busy: Callable[[], bool]
-    """Returns whether work is left, so that the process must not end even without clients."""
+    """Returns whether there is work, so that the process must not end even without clients.
+
+    Changes that it follows as they come are none: some files change all the time."""
     report: Callable[[], dict[str, Any]]
     """Describes the service for `ps`."""
     open_port: Callable[[dict[str, Any]], AbstractAsyncContextManager[dict[str, Any]]] | None = None
     """Listens for HTTP as a greeting asks, while the context lasts; None if that is impossible."""
+    is_failing: Callable[[], bool] = lambda: False
+    """Returns whether an error keeps the service from working."""
     wish: str = greeting.MCP
     """The wish in a greeting that `serve_session` fulfils."""
     clients: int = 0
@@ -287,12 +295,18 @@ class Host:
             self.clients -= 1
             self._last_seen = time.monotonic()
 
+    @property
+    def _patience_seconds(self) -> float:
+        return min(self.idle_seconds, _FAILING_SECONDS if self.is_failing() else math.inf)
+
     async def _stop_when_idle(self) -> None:
         while True:
             await anyio.sleep(min(_IDLE_CHECK_SECONDS, self.idle_seconds / 2))
-            if self.clients or self.viewers() or self.is_busy():
+            if self.clients or self.viewers():
                 self._last_seen = time.monotonic()
-            elif time.monotonic() - self._last_seen >= self.idle_seconds:
+            elif self.is_busy():
+                continue
+            elif time.monotonic() - self._last_seen >= self._patience_seconds:
                 self._stopping.set()
                 return
             elif self._is_lost:

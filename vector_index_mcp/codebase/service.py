@@ -70,8 +70,8 @@ class Codebase:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is work that does not have to wait for an unavailable model."""
-        return self.index.progress.is_busy
+        """Whether there is work; changes that are followed as they come are none."""
+        return self.index.progress.is_lengthy
 
     async def pending(self) -> int:
         """Return how many changed paths are not indexed yet."""

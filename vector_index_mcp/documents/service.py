@@ -100,8 +100,8 @@ class Documents:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is work to do that does not wait for a model."""
-        return bool(self.operations.listed) or self.index.progress.is_busy
+        """Whether there is work; changes that are followed as they come are none."""
+        return bool(self.operations.listed) or self.index.progress.is_lengthy
 
     @property
     def state(self) -> str:

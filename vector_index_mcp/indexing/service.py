@@ -373,9 +373,9 @@ class LiveIndex:
         except TimeoutError:
             problem = f"the index at {self.uri} does not answer"
         if (indexer := self.indexer) is not None:  # a rebuild may have been swapped in meanwhile
-            await note_settled(indexer, self.looks)
             absent = indexer.outlook.problems | await self.looks.silent(self.folders)
             ledger, model = indexer.live.ledger, indexer.live.index.manifest.model
+            await note_settled(indexer, self.looks)  # last: what is touched later counts again
         else:
             absent = await self.looks.absent(self.folders)
         status = status_of(

@@ -87,7 +87,7 @@ class Progress:
             files_to_do=run.files_to_do if run is not None else 0,
             run_number=run.number if run is not None else 0,
             is_catching_up=run is not None and run.kind is Kind.START,
-            pending=kept.indexer.pending_path_count if kept is not None else 0,
+            pending=kept.indexer.outdated_path_count if kept is not None else 0,
             chunks=ledger.chunk_count,
             embedded=ledger.chunk_count - ledger.unembedded_count,
             lacks_vectors=kept is not None and kept.vectors.are_lacking,
@@ -127,7 +127,12 @@ class Progress:
     @property
     def is_busy(self) -> bool:
         """Whether there is work that does not have to wait for an unavailable model."""
-        return bool(self.run_number or self.pending or self.waits_for_vectors)
+        return bool(self.pending) or self.is_lengthy
+
+    @property
+    def is_lengthy(self) -> bool:
+        """The same without changes that are followed at once: some files change all the time."""
+        return bool(self.run_number or self.waits_for_vectors)
 
 
 @dataclass(frozen=True, slots=True)

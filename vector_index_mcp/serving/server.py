@@ -45,6 +45,8 @@ _WORDS_OF_LIBRARY = "Invalid request parameters"
 _STRANGER = "the session has not begun; send `initialize` first"
 _LOADING = "INITIALIZING"
 """The reported state while the service is not loaded."""
+_FAILING = "ERROR"
+"""The state of each tool set's service while an error keeps it from working."""
 
 
 def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
@@ -163,10 +165,8 @@ async def host(
     stamps = settings.stamps()
 
     def report() -> dict[str, Any]:
-        loaded = service.loaded
-        state = loaded.state if loaded else _LOADING
         held = memory.held_by(os.getpid())
-        return {"state": state, "memory_bytes": held, "settings": stamps}
+        return {"state": _state_of(service), "memory_bytes": held, "settings": stamps}
 
     await Host(
         endpoint=endpoint,
@@ -176,6 +176,11 @@ async def host(
         open_page=open_page,
         viewers=lambda: page.loaded.viewers if page.loaded else 0,
         is_busy=is_busy,
+        is_failing=lambda: _state_of(service) == _FAILING,
         report=report,
         open_port=ports.opened,
     ).run(run, on_ready)
+
+
+def _state_of(service: Lazily[Service]) -> str:
+    return service.loaded.state if service.loaded else _LOADING

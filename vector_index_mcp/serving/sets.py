@@ -36,7 +36,7 @@ class Service(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether work is left, so that the service must not end even without clients."""
+        """Whether there is work, so that the service must not end even without clients."""
 
     @property
     def state(self) -> str:
