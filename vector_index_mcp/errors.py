@@ -202,6 +202,10 @@ class DamagedIndexError(StoreError):
     """Raised when the index on disk is unreadable although the disk answers."""
 
 
+class OtherVersionError(StoreError):
+    """Raised when the index was written by a version of this program with another format."""
+
+
 class LostIndexError(StoreError):
     """Raised when the index's folder was removed, moved or replaced while it was in use."""
 

@@ -20,7 +20,7 @@ from vector_index_mcp.engine.store.index import Manifest, discard, manifest_of
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.engine.store.schema import FORMAT, READABLE_FORMATS
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
-from vector_index_mcp.errors import DamagedIndexError, Problem, StoreError
+from vector_index_mcp.errors import DamagedIndexError, OtherVersionError, Problem, StoreError
 
 pytestmark = pytest.mark.anyio
 
@@ -260,9 +260,10 @@ async def write_manifest(uri, *rows):
 @pytest.mark.parametrize(
     "number", [0, min(READABLE_FORMATS) - 1, FORMAT + 1, 99, str(FORMAT), [FORMAT]]
 )
-async def test_an_index_of_another_format_is_none(index, uri, number, fields):
+async def test_an_index_of_another_format_is_not_opened(index, uri, number, fields):
     await write_manifest(uri, json.dumps({"format": number, **fields}))
-    assert await Index.open(uri) is None
+    with pytest.raises(OtherVersionError, match="by another version of this program"):
+        await Index.open(uri)
 
 
 async def test_an_index_without_details_is_read_and_written_as_it_is(index, uri):

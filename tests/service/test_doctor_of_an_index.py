@@ -109,7 +109,10 @@ def test_an_index_of_another_format_is_told(indexed):
     manifest = Manifest(owner=str(indexed.subject.project), chunker="x", format=0)
     anyio.run(Index.create, indexed.subject.place.uri, manifest)
     finding = index(indexed)
-    assert (finding.verdict, finding.words) == (Verdict.WARNING, "it is of another format")
+    assert (finding.verdict, finding.words) == (
+        Verdict.WARNING,
+        "another version of this program wrote it",
+    )
 
 
 def test_rows_that_are_not_as_recorded_are_told_by_their_file(indexed):

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -28,6 +29,7 @@ from writing import write
 
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.remedies import REMEDIES
+from vector_index_mcp.engine.store.schema import FORMAT
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.opening import Opener
@@ -202,6 +204,18 @@ async def test_a_reader_of_no_index_says_what_to_do_and_leaves_no_trace(project)
     assert (status.indexed_chunk_count, status.is_writer) == (0, False)
     assert "nothing is indexed yet; call trigger_index" in status.error_message
     assert not (project / ".lancedb").exists()
+
+
+async def test_a_reader_of_an_index_that_another_version_writes_says_so(project):
+    async with (writer := codebase_of(project, FakeEmbedder())).running():
+        await converged(writer)
+        index = writer.index.indexer.live.index
+        await index._write_manifest(replace(index.manifest, format=FORMAT + 1))
+        async with (reader := codebase_of(project, FakeEmbedder())).running(Role.READER):
+            with pytest.raises(StoreError, match="by another version of this program"):
+                await reader.search("apple", 5)
+            status = await wire.index_status(reader)
+    assert "by another version of this program" in status.error_message
 
 
 async def test_a_reader_tells_what_the_index_holds_and_changes_nothing(project):

@@ -110,13 +110,14 @@ async def _prove(described: Manifest) -> None:
 
 
 async def _check_model(described: Manifest, facts: Facts, model: ModelIdentity) -> None:
-    index = await Index.open(str(described.index))
-    known = index.manifest.model if index is not None else None
-    if index is None or known is None or index.manifest.chunker != rows.CHUNKER:
-        raise SettingsError(
-            f"dataset '{described.id}' was made by another version of this program; make it again"
-        )
+    try:
+        index = await table.opened(described.index)
+    except BadDatasetError as error:
+        raise SettingsError(f"dataset '{described.id}' cannot be added to: {error}") from error
+    known = index.manifest.model
     index.close()
+    if known is None:
+        raise SettingsError(f"the table of dataset '{described.id}' has no model; make it again")
     if (plain(known.name), known.digest) != (plain(model.name), model.digest):
         raise SettingsError(
             f"dataset '{described.id}' was made with the model {facts.model}, or with other "

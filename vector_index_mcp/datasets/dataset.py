@@ -10,8 +10,7 @@ import numpy as np
 
 from vector_index_mcp.datasets import rows
 from vector_index_mcp.datasets.manifest import Manifest
-from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.datasets.table import Facts, facts_of
+from vector_index_mcp.datasets.table import Facts, facts_of, opened
 from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.ranking import Fusion, Variant
 from vector_index_mcp.engine.search import all_of
@@ -56,10 +55,7 @@ class Dataset:
             StoreError: If the table cannot be read.
         """
         facts = facts_of(folder)
-        index = await Index.open(str(folder))
-        if index is None or index.manifest.chunker != rows.CHUNKER:
-            raise BadDatasetError("its table was made by another version of this program")
-        return cls(manifest, facts, folder, index)
+        return cls(manifest, facts, folder, await opened(folder))
 
     @property
     def model(self) -> str:

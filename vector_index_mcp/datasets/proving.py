@@ -18,7 +18,7 @@ from vector_index_mcp.datasets import rows, table
 from vector_index_mcp.datasets.limits import MOST_ENTRIES
 from vector_index_mcp.datasets.manifest import FACTS
 from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.engine.store import Index, places
+from vector_index_mcp.engine.store import places
 from vector_index_mcp.engine.store.foreign import examine
 from vector_index_mcp.errors import DamagedIndexError, StoreError
 from vector_index_mcp.processes import confined
@@ -67,11 +67,7 @@ async def _prove(folder: Path, more_bytes: int) -> None:
     facts = table.facts_of(folder)
     check_places(folder)
     _bound_data(_SEARCH_BYTES + more_bytes)
-    index = await Index.open(str(folder))
-    if index is None or index.manifest.chunker != rows.CHUNKER:
-        raise BadDatasetError(
-            "its table was made by another version of this program; make it again"
-        )
+    index = await table.opened(folder)
     count, dimension = await index.store.count(), index.store.dimension
     if (count, dimension) != (facts.count, facts.dimension):
         raise BadDatasetError(

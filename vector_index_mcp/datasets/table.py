@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import ModelIdentity, Vector
+from vector_index_mcp.errors import OtherVersionError
 
 PART = ".part"
 """The ending of the name of a folder that is not finished yet."""
@@ -75,15 +76,32 @@ async def making(folder: Path, model: ModelIdentity) -> AsyncIterator[Rows]:
         index.close()
 
 
+async def opened(folder: Path) -> Index:
+    """Open the table in `folder`.
+
+    Raises:
+        BadDatasetError: If there is none, or if another version of this program has made it.
+        StoreError: If it cannot be read.
+    """
+    index = None
+    with suppress(OtherVersionError):
+        index = await Index.open(str(folder))
+    if index is None or index.manifest.chunker != rows.CHUNKER:
+        raise BadDatasetError(
+            "its table was made by another version of this program; make it again"
+        )
+    return index
+
+
 @asynccontextmanager
 async def adding(folder: Path, known: Collection[str]) -> AsyncIterator[tuple[Index, Rows]]:
     """Add rows to the table in `folder`, after removing those with the paths in `known`.
 
     Raises:
+        BadDatasetError: See `opened`.
         StoreError: If it cannot be read or written.
     """
-    index = await Index.open(str(folder))
-    assert index is not None  # the caller has read its facts
+    index = await opened(folder)
     try:
         keys = [*await index.store.holdings()]
         first = 1 + max((rows.number_in(key) for key in keys), default=-1)

@@ -29,6 +29,7 @@ from vector_index_mcp.doctor.subject import Subject
 from vector_index_mcp.errors import (
     BackgroundError,
     DamagedIndexError,
+    OtherVersionError,
     Problem,
     SettingsError,
     StoreError,
@@ -151,10 +152,11 @@ async def _index(case: Case) -> Finding:
     if standing is Standing.COPY:
         return warning("it is a copy of another index", f"{build} makes it your own")
     server = remote_of(case.settings).server
-    opened = await Index.open(opener.uri, server=server) if standing is Standing.OURS else None
+    try:
+        opened = await Index.open(opener.uri, server=server) if standing is Standing.OURS else None
+    except OtherVersionError:
+        return warning("another version of this program wrote it", f"{build} builds it anew")
     if opened is None:
-        if standing is Standing.OURS:
-            return warning("it is of another format", f"{build} builds it anew")
         return warning("nothing is indexed yet", f"{build}, or connect a client")
     try:
         ledger = await _ledger(opened)

@@ -21,11 +21,13 @@ import anyio.to_thread
 import filelock
 
 from vector_index_mcp.engine.store import Index
-from vector_index_mcp.engine.store.index import Manifest, can_hold, discard
+from vector_index_mcp.engine.store.index import Manifest, discard
+from vector_index_mcp.engine.store.reach import can_hold
 from vector_index_mcp.errors import (
     DamagedIndexError,
     ForeignIndexError,
     LostIndexError,
+    OtherVersionError,
     Problem,
     ProjectError,
     StorageError,
@@ -310,6 +312,8 @@ class Opener:
         try:
             try:
                 return await self._open_existing(is_copy=is_copy)
+            except OtherVersionError:
+                return await self.start_over()
             except (StorageError, ForeignIndexError, DamagedIndexError):
                 raise
             except StoreError as error:

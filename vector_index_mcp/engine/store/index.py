@@ -33,11 +33,16 @@ from vector_index_mcp.engine.store.store import Store
 from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.engine.table_server import Server
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
-from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError, StoreError
+from vector_index_mcp.errors import (
+    DamagedIndexError,
+    OtherVersionError,
+    Problem,
+    StorageError,
+    StoreError,
+)
 
 _MANIFEST = "manifest"
 _NO_SERVER = Server()
-_DELETE = 0x7F
 _LARGEST_GENERATION = 10**15 - 1
 _LARGEST_DIMENSION = 1_000_000_000
 _MANIFEST_SCHEMA = pa.schema([pa.field("json", pa.string(), nullable=False)])
@@ -75,7 +80,7 @@ class Index:
     async def open(
         cls, uri: str, turn: int | None = None, server: Server = _NO_SERVER
     ) -> Self | None:
-        """Open the index at `uri`; None if there is none yet, or a local one of another format.
+        """Open the index at `uri`; None if there is none yet.
 
         Args:
             uri: Where the index lies.
@@ -85,6 +90,7 @@ class Index:
 
         Raises:
             DamagedIndexError: If there is an index and it cannot be read.
+            OtherVersionError: If it has another format.
             StoreError: If the place cannot be reached.
         """
         reach = Reach(uri, turn, server)
@@ -97,9 +103,7 @@ class Index:
             return None
         manifest, table = found
         if manifest.format not in schema.READABLE_FORMATS:
-            if reach.is_local:
-                return None
-            raise StoreError(
+            raise OtherVersionError(
                 f"the index at {uri} was written by another version of this program",
                 Problem.INDEX_DAMAGED,
             )
@@ -261,14 +265,6 @@ class Index:
             else:  # a damaged manifest, which a new index replaces
                 await self._table.delete("true")
                 await self._table.add(row)
-
-
-def can_hold(folder: str) -> bool:
-    """Return whether tables can lie in a folder: LanceDB accepts no control characters."""
-    try:
-        return not any(byte < ord(" ") or byte == _DELETE for byte in folder.encode())
-    except UnicodeEncodeError:  # the path is not UTF-8
-        return False
 
 
 async def discard(uri: str) -> None:

@@ -17,6 +17,7 @@ from vector_index_mcp.engine.table_server import Server
 # keeps LanceDB busy for minutes. An operation that is cut off may still be completed later.
 _SECONDS = {"searching": 10.0, "opening": 10.0, "reading": 60.0, "maintaining": 900.0}
 _SECONDS_OF_A_WRITE = 120.0
+_DELETE = 0x7F
 _Result = TypeVar("_Result")
 _going_on: set[asyncio.Task[Any]] = set()
 """What `to_the_end` has begun and is not done; asyncio itself would not keep it."""
@@ -25,6 +26,14 @@ _going_on: set[asyncio.Task[Any]] = set()
 def is_local(uri: str) -> bool:
     """Return whether `uri` is a folder, and not object storage or a server."""
     return "://" not in uri
+
+
+def can_hold(folder: str) -> bool:
+    """Return whether tables can lie in a folder: LanceDB accepts no control characters."""
+    try:
+        return not any(byte < ord(" ") or byte == _DELETE for byte in folder.encode())
+    except UnicodeEncodeError:  # the path is not UTF-8
+        return False
 
 
 def is_server(uri: str) -> bool:
