@@ -15,7 +15,7 @@ from fakes import FakeEmbedder
 from shelves import DIMENSION, MODEL, TEXTS, embedded, manifest, metadata, put, running, write
 from waiting import eventually
 
-from vector_index_mcp.datasets import listing
+from vector_index_mcp.datasets import listing, registry
 from vector_index_mcp.datasets.arguments import EVERYTHING, asked
 from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.dataset import Dataset
@@ -290,7 +290,30 @@ async def test_a_name_that_no_model_can_have_is_repeated_nowhere(root, name):
         ]
 
 
-async def test_datasets_that_are_still_being_loaded_are_missed(root):
+async def test_a_query_waits_for_a_dataset_that_it_names_while_that_is_loaded(root):
+    await put(root)
+    go_on = anyio.Event()
+    found = []
+
+    async with running(root, make=slow_until(go_on)) as service:
+        assert await ids(service) == ["sample"]
+        await put(root, "slow")
+        await eventually(lambda: service.registry.awaited)
+        async with anyio.create_task_group() as tasks:
+
+            async def search():
+                found.append(await service.search(query(dataset="slow")))
+
+            tasks.start_soon(search)
+            await anyio.wait_all_tasks_blocked()
+            assert (await service.search(query())).results  # others need not wait
+            assert not found
+            go_on.set()
+    assert {result.dataset for result in found[0].results} == {"slow"}
+
+
+async def test_datasets_that_are_still_being_loaded_are_missed(root, monkeypatch):
+    monkeypatch.setattr(registry, "_COMING_SECONDS", 0.01)
     await put(root)
     go_on = anyio.Event()
 

@@ -7,10 +7,9 @@ import contextlib
 import hashlib
 import logging
 import os
-import secrets
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -38,10 +37,10 @@ _LOOK_SECONDS = 0.5  # between two scans of the folder
 _LOOKS_TO_SETTLE = 3  # one scan may be under way, and a change must be the same in two
 _LOOK_SHARE = 20  # the pause between scans is at least this many times as long as a scan
 _FIRST_SECONDS = 10.0  # how long the first query waits for datasets that are being loaded
+_COMING_SECONDS = 30.0  # how long a query waits for a dataset that it names; clients wait 60 s
 _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS = 5.0, 600.0
 _UNNEEDED_SECONDS = 600.0  # how long an unused table is kept: its dataset may come back
 _HASH_CHARS = 24
-_TOKEN_BYTES = 4
 _AT_ONCE = 2  # conversions at the same time: each is a process
 _PART_SECONDS = 3_600  # an unfinished table of this age was left by a killed process
 
@@ -121,6 +120,21 @@ class Registry:
         """Return the datasets that are served, by id; waits for the first scan of the folder."""
         return {dataset.manifest.id: dataset for dataset in (await self.served()).values()}
 
+    async def ready_with(self, ids: Collection[str]) -> dict[str, Dataset]:
+        """Like `ready`; waits, for 30 s at most, for those of `ids` that are being loaded."""
+        ready = await self.ready()
+        with anyio.move_on_after(_COMING_SECONDS):
+            while not self._coming.isdisjoint(ids):
+                await self._looked.wait()
+                ready = await self.ready()
+        return ready
+
+    @property
+    def _coming(self) -> set[str]:
+        """The ids of datasets that are being loaded for the first time."""
+        paths = self._described.keys() & self._loading.keys() - self._entries.keys()
+        return {described.id for path in paths if (described := self._described[path][1])}
+
     async def served(self) -> dict[Path, Dataset]:
         """Return the datasets that are served, by the path of the manifest; waits as `ready`."""
         await self._known.wait()
@@ -165,7 +179,7 @@ class Registry:
             return
         self._replace(path, None)
         if dataset.folder.is_relative_to(self._cache):
-            gone = _out_of_the_way(dataset.folder)
+            gone = table.out_of_the_way(dataset.folder)
             await anyio.to_thread.run_sync(partial(shutil.rmtree, gone, ignore_errors=True))
 
     # -- following -------------------------------------------------------------------------
@@ -370,18 +384,6 @@ def _rival(entry: _Entry, other: Path) -> _Entry:
 
 def _error(found: _Found, words: str) -> LoadError:
     return LoadError(found.path, words, datetime.now(UTC))
-
-
-def _out_of_the_way(folder: Path) -> Path:
-    """Rename a table, so that a new one can be made at once; return where it is now."""
-    gone = folder.with_name(f"{folder.name}.{secrets.token_hex(_TOKEN_BYTES)}{PART}")
-    try:
-        folder.rename(gone)
-    except FileNotFoundError:  # there is nothing to remove, but soon a new table
-        return gone
-    except OSError:  # as on Windows, while a search has its files open
-        return folder
-    return gone
 
 
 def _name_of(stamp: Stamp) -> str:

@@ -163,7 +163,7 @@ class Datasets:
 
     async def _chosen(self, ids: Sequence[str]) -> Sequence[Dataset]:
         """Return the datasets with these ids; all of them if no id is given."""
-        ready = await self.registry.ready()
+        ready = await self.registry.ready_with(ids)
         missing = next((id_ for id_ in ids if id_ not in ready), None)
         if missing is not None:
             errors = {each.id: each.error for each in await self.registry.errors()}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -23,6 +24,7 @@ PART = ".part"
 """The ending of the name of a folder that is not finished yet."""
 _LARGEST_FACTS_BYTES = 10_000
 _LONGEST_MODEL = 512
+_TOKEN_BYTES = 4
 Metric = Literal["product", "distance"]
 
 
@@ -172,3 +174,15 @@ def _make_sense(found: Mapping[str, Any]) -> bool:
         and found["metric"] in ("product", "distance")
         and isinstance(found["is_unit"], bool)
     )
+
+
+def out_of_the_way(folder: Path) -> Path:
+    """Rename a table, so that a new one can be made at once; return where it is now."""
+    gone = folder.with_name(f"{folder.name}.{secrets.token_hex(_TOKEN_BYTES)}{PART}")
+    try:
+        folder.rename(gone)
+    except FileNotFoundError:  # there is nothing to remove, but soon a new table
+        return gone
+    except OSError:  # as on Windows, while a search has its files open
+        return folder
+    return gone
