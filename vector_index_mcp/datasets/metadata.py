@@ -83,8 +83,9 @@ def _text(number: int, found: object) -> Text:
     if not isinstance(found, Mapping):
         raise BadDatasetError(f"document {number} of the metadata is no object")
     content = _first(found, "content", "text")
-    path = _first(found, "path", "id", "url") or f"document-{number}"
+    path = _first(found, "path", "id", "url")
     title = _first(found, "title") or PurePosixPath(path).name or f"Document {number}"
+    path = path or f"document-{number}"
     snippet = _first(found, "snippet") or content[:_SHORT_CHARS]
     return Text.of(title, path, content, snippet)
 

@@ -30,7 +30,7 @@ def test_what_is_left_out_is_made_of_the_rest(tmp_path):
         "b.md", "a/b.md", "x" * 300, "x" * 200,
     )  # fmt: skip
     assert text_of(tmp_path, title="T", id="sample-1")[:2] == ("T", "sample-1")
-    assert text_of(tmp_path)[:2] == ("document-0", "document-0")
+    assert text_of(tmp_path)[:2] == ("Document 0", "document-0")
 
 
 def test_what_is_too_long_for_a_result_is_cut(tmp_path):
