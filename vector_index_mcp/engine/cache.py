@@ -29,7 +29,8 @@ _FILE = "embeddings-1.sqlite3"
 _HASHES_PER_QUERY = 500  # below SQLite's oldest limit of 999 variables
 _SHARE_DROPPED = 0.2  # of the size limit, once the file has reached it
 _SECONDS_PER_DAY = 86_400
-_WAIT_FOR_OTHERS_SECONDS = 2.0
+_WAIT_TO_WRITE_SECONDS = 2.0
+_WAIT_TO_READ_SECONDS = 0.1  # text that waits to be found by its words waits for this
 # SQLite gives a row longer than a quarter of a page an extra page of its own. Measured: a vector of
 # 1.5 KB took 4.8 KB with SQLite's usual pages of 4 KB, and takes 2.0 KB with pages of 16 KB.
 _PAGE_BYTES = 16_384
@@ -62,17 +63,42 @@ CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
 """
 
 
+class _Connection:
+    """A connection that one thread uses at a time, opened when it is first used."""
+
+    def __init__(self, path: Path, wait_seconds: float) -> None:
+        self.lock = threading.Lock()
+        self._path = path
+        self._wait_seconds = wait_seconds
+        self._sqlite: sqlite3.Connection | None = None
+        self._file = 0  # the number of the file that it is connected to
+
+    def opened(self, file: int) -> sqlite3.Connection:
+        """Return the connection, a new one if `file` is another number than before."""
+        if file != self._file:
+            self.close()
+        if self._sqlite is None:
+            self._sqlite, self._file = _connect(self._path, self._wait_seconds), file
+        return self._sqlite
+
+    def close(self) -> None:
+        if self._sqlite is not None:
+            self._sqlite.close()
+            self._sqlite = None
+
+
 class EmbeddingCache:
     """The cache in `folder`, of at most about `max_bytes`; 0 turns it off.
 
-    Its methods block: call them in a thread.
+    Its methods block: call them in a thread. Reading does not wait for a write.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._path = folder / _FILE
         self._max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        self._reading = _Connection(self._path, _WAIT_TO_READ_SECONDS)
+        self._writing = _Connection(self._path, _WAIT_TO_WRITE_SECONDS)
+        self._file = 0  # a number that grows whenever the file is removed
 
     def get(self, model: ModelIdentity, hashes: Iterable[str]) -> dict[str, Vector]:
         """Return the cached vectors of `hashes` (hex), by hash; unknown hashes are left out."""
@@ -80,7 +106,8 @@ class EmbeddingCache:
         found: dict[str, Vector] = {}
         for batch in batched(wanted, _HASHES_PER_QUERY):
             nothing: dict[str, Vector] = {}
-            found |= self._transact(partial(_select, model=model, hashes=batch), nothing)
+            select = partial(_select, model=model, hashes=batch)
+            found |= self._transact(self._reading, select, nothing)
         return found
 
     def is_new(self) -> bool:
@@ -90,29 +117,33 @@ class EmbeddingCache:
     def put(self, model: ModelIdentity, vectors: Mapping[str, Vector]) -> None:
         """Store `vectors` by hash (hex); drop the longest unused ones if the cache is full."""
         if vectors:
-            self._transact(lambda c: _insert(c, model, vectors, self._max_bytes), None)
+            insert = partial(_insert, model=model, vectors=vectors, max_bytes=self._max_bytes)
+            self._transact(self._writing, insert, None)
 
     def close(self) -> None:
         """Release the file; the next use opens it again."""
-        with self._lock:
-            self._disconnect()
+        for connection in (self._reading, self._writing):
+            with connection.lock:
+                connection.close()
 
     def _transact(
-        self, work: Callable[[sqlite3.Connection], _Result], otherwise: _Result
+        self,
+        connection: _Connection,
+        work: Callable[[sqlite3.Connection], _Result],
+        otherwise: _Result,
     ) -> _Result:
         if self._max_bytes <= 0:
             return otherwise
-        with self._lock:
+        with connection.lock:
             try:
-                if self._connection is None:
-                    self._connection = _connect(self._path)
-                with self._connection:
-                    return work(self._connection)
+                with connection.opened(self._file) as sqlite:
+                    return work(sqlite)
             except (sqlite3.Error, OSError, UnicodeError, TypeError) as error:
                 _log.warning("the embedding cache %s is not usable: %s", self._path, error)
-                self._disconnect()
+                connection.close()
                 if _is_damage(error):
                     self._remove()
+                    self._file += 1
                 return otherwise
 
     def _remove(self) -> None:
@@ -122,11 +153,6 @@ class EmbeddingCache:
             with contextlib.suppress(OSError):  # open in another process, on Windows
                 self._path.with_name(f"{self._path.name}{suffix}").unlink()
 
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
 
 def _is_damage(error: Exception) -> bool:
     number = getattr(error, "sqlite_errorcode", None)
@@ -135,12 +161,12 @@ def _is_damage(error: Exception) -> bool:
     return number & _PRIMARY not in _PASSING
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, wait_seconds: float) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # A vector gives away something about its text, so only the user may read the file.
     path.touch(mode=0o600)
-    connection = sqlite3.connect(path, timeout=_WAIT_FOR_OTHERS_SECONDS, check_same_thread=False)
-    lock = filelock.FileLock(f"{path}.lock", timeout=_WAIT_FOR_OTHERS_SECONDS, mode=0o600)
+    connection = sqlite3.connect(path, timeout=wait_seconds, check_same_thread=False)
+    lock = filelock.FileLock(f"{path}.lock", timeout=_WAIT_TO_WRITE_SECONDS, mode=0o600)
     try:
         # If two processes switch the journal mode at once, SQLite does not wait: it fails with
         # "database is locked".
@@ -161,17 +187,29 @@ def _select(
     marks = ",".join("?" * len(hashes))
     key = (bytes.fromhex(model.digest), *map(bytes.fromhex, hashes))
     where = f"model = ? AND chunk IN ({marks})"
-    rows = connection.execute(f"SELECT chunk, vector FROM vectors WHERE {where}", key).fetchall()
-    if rows:
-        connection.execute(
-            f"UPDATE vectors SET used = ? WHERE {where} AND used < ?", (_today(), *key, _today())
-        )
+    rows = connection.execute(f"SELECT chunk, vector, used FROM vectors WHERE {where}", key)
+    found, today = rows.fetchall(), _today()
+    if any(used < today for _, _, used in found):
+        _note_use(connection, f"UPDATE vectors SET used = ? WHERE {where}", (today, *key))
     return {
         chunk.hex(): np.frombuffer(blob, dtype="<f4", count=model.dimension)
-        for chunk, blob in rows
+        for chunk, blob, _ in found
         if len(blob) == 4 * model.dimension + _SUM_BYTES
         and blob[-_SUM_BYTES:] == _sum_of(key[0], chunk, blob[:-_SUM_BYTES])
     }
+
+
+def _note_use(connection: sqlite3.Connection, update: str, values: Sequence[object]) -> None:
+    """Make an update, unless somebody else writes: then the next use is noted."""
+    ((wait,),) = connection.execute("PRAGMA busy_timeout")
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        connection.execute(update, values)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & _PRIMARY != sqlite3.SQLITE_BUSY:
+            raise
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {wait}")
 
 
 def _insert(

@@ -5,12 +5,15 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 from hashlib import sha256
 
 import numpy as np
 import pytest
 from drawn import examples
+from waiting import PATIENCE_SECONDS
 
+from vector_index_mcp.engine import cache as cache_module
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity
 
@@ -164,6 +167,52 @@ def test_a_use_counts_as_of_its_day(tmp_path, opened):
     cache.get(MODEL, [key("a")])
     days = dict(rows(tmp_path, "SELECT chunk, used FROM vectors"))
     assert {chunk.hex(): day for chunk, day in days.items()} == {key("a"): today, key("b"): 3}
+
+
+@pytest.fixture
+def other(tmp_path):
+    """The connection of another process to the cache."""
+    connection = sqlite3.connect(tmp_path / FILE, isolation_level=None, check_same_thread=False)
+    yield connection
+    connection.close()
+
+
+def test_a_get_waits_for_nobody_who_writes_and_the_next_one_is_noted(tmp_path, opened, other):
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors("ab"))
+    other.execute("UPDATE vectors SET used = 3")
+    other.execute("BEGIN IMMEDIATE")
+    assert set(cache.get(MODEL, [key("a"), key("b")])) == {key("a"), key("b")}
+    assert rows(tmp_path, "SELECT DISTINCT used FROM vectors") == [(3,)]
+    other.execute("COMMIT")
+    assert set(cache.get(MODEL, [key("a"), key("b")])) == {key("a"), key("b")}
+    assert rows(tmp_path, "SELECT count(*) FROM vectors WHERE used = 3") == [(0,)]
+
+
+def test_a_get_does_not_wait_for_a_put_that_waits(tmp_path, opened, other, monkeypatch):
+    monkeypatch.setattr(cache_module, "_WAIT_TO_WRITE_SECONDS", PATIENCE_SECONDS)
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors("ab"))
+    other.execute("BEGIN IMMEDIATE")
+    put = threading.Thread(target=cache.put, args=(MODEL, vectors("cd")))
+    put.start()
+    try:
+        assert set(cache.get(MODEL, [key("a")])) == {key("a")}
+        assert put.is_alive()
+    finally:
+        other.execute("COMMIT")
+        put.join()
+    assert len(cache.get(MODEL, [key("c"), key("d")])) == 2
+
+
+def test_a_file_that_a_get_finds_damaged_is_left_by_the_next_put_as_well(tmp_path, opened, other):
+    cache = opened(tmp_path)
+    cache.put(MODEL, vectors(range(200)))
+    other.executescript("DROP TABLE vectors; CREATE TABLE vectors (chunk, model, vector)")
+    assert cache.get(MODEL, [key(1)]) == {}
+    cache.put(MODEL, vectors("ab"))
+    assert set(cache.get(MODEL, [key("a"), key("b")])) == {key("a"), key("b")}
+    assert rows(tmp_path, "SELECT count(*) FROM vectors") == [(2,)]
 
 
 DAMAGES = {
