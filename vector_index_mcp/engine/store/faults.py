@@ -108,10 +108,10 @@ def translated(
             raise StorageError(f"{action} the index failed: {_TEMPORARY}") from error
         if number is not None:
             raise _of_system(action, number) from error
+        kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
         if known_as:
             text = text.replace(known_as.strip("/"), uri.strip("/"))
         summary = plain(text)[:300]
-        kind = DamagedIndexError if any(part in text for part in _DAMAGE) else StoreError
         raise kind(f"{action} the index failed: {summary}", Problem.INDEX_DAMAGED) from error
     except BaseException as error:
         # A panic inside lance is raised in Python as a BaseException that is not an Exception.
