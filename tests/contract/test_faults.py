@@ -113,6 +113,14 @@ def test_what_only_the_authors_of_a_library_need_is_left_out():
     assert str(caught.value) == "reading the index failed: failed to fill whole buffer"
 
 
+def test_the_words_of_a_projects_path_are_no_sign_of_damage():
+    names = ("/srv/corrupt magic/.lancedb", "/proc/self/fd/7")
+    with pytest.raises(StoreError) as caught, translated("reading", names[0], known_as=names[1]):
+        raise RuntimeError("lance error: odd: proc/self/fd/7/chunks.lance")
+    assert type(caught.value) is StoreError
+    assert str(caught.value).endswith("odd: srv/corrupt magic/.lancedb/chunks.lance")
+
+
 def test_a_long_message_is_told_in_one_short_line():
     with pytest.raises(StoreError) as caught, translated("reading"):
         raise RuntimeError("lance error:\n\n  " + "very long\n" * 500)
