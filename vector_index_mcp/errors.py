@@ -17,6 +17,7 @@ with a `Problem` leave that out: the `Remedies` of a tool set add it.
     |- StoreError            LanceDB failed; the cause is kept
     |  |- StorageError       the disk or the network fails; a later try may succeed
     |  |- DamagedIndexError  the files of the index cannot be read; a rebuild repairs it
+    |  |- OtherVersionError  another version of this program wrote the index
     |  |- LostIndexError     the index's folder is gone, or was replaced by another one
     |  `- ForeignIndexError  the folder holds files that this user's program did not write
     |- ServerError           a server with a model does not answer, or answers wrongly

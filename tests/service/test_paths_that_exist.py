@@ -155,7 +155,7 @@ async def test_a_glob_is_read_so_that_it_matches_what_exists(client, glob, expec
     ("arguments", "told"),
     [
         ({"path": "srcc/**"}, "No indexed file matches path='srcc/**'."),
-        ({"path": "/etc/passwd"}, "No indexed file matches path='/etc/passwd'."),
+        ({"path": "/srcc"}, "No indexed file matches path='/srcc'."),
         (
             {"path": "ignored.py"},
             "'ignored.py' is not indexed: it is new, ignored, or no regular file.",
@@ -172,6 +172,12 @@ async def test_what_cannot_be_found_is_told(client, arguments, told):
     answer = await call(client, "search_index", query="cookie", **arguments)
     assert answer["results"] == []
     assert answer["note"].startswith(told)
+
+
+@pytest.mark.parametrize("path", ["/etc", "/etc/passwd", "../other", "..\\other", "src/../../**"])
+async def test_a_path_that_leads_out_of_the_project_is_told(client, project, path):
+    said = await failing_call(client, "search_index", query="cookie", path=path)
+    assert said == f"path={path!r} lies outside of the project, {project}"
 
 
 async def test_what_could_have_been_found_is_not_blamed_on_the_path(client):

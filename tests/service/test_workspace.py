@@ -145,8 +145,27 @@ async def test_a_path_may_begin_with_the_name_of_a_project(client, services):
     assert [hit["file_path"] for hit in hits] == [str(shop / "src/tax.py")]
     sample = await found(client, "prices", similar_to="shop/src/cart.py:1")
     assert sample
-    (shop / "shop").mkdir()  # then this is what is meant
-    assert path_in(shop, "shop/src", "shop") == "shop/src"
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("shop/src", "src"),
+        ("shop/src/**", "src/**"),
+        ("shop/src/cart.py:7", "src/cart.py:7"),
+        ("shop/shop", "shop"),
+        ("shop/shop/cart.py", "shop/cart.py"),
+        ("shop/shop/*.py", "shop/*.py"),
+        ("shop/cart.py", "shop/cart.py"),
+        ("shop/cart.py:7-9", "shop/cart.py:7-9"),
+        ("shop/*.py", "shop/*.py"),
+        ("shop/docs/nowhere", "shop/docs/nowhere"),
+        ("shopping", "shopping"),
+    ],
+)
+def test_a_project_may_contain_a_folder_of_its_own_name(tmp_path, path, meant):
+    write(tmp_path, {"shop/cart.py": "", "src/cart.py": ""})
+    assert path_in(tmp_path, path, "shop") == meant
 
 
 async def test_a_folder_that_is_called_like_another_project_is_searched_as_well(client, services):

@@ -18,9 +18,10 @@ import anyio.to_thread
 from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters
-from vector_index_mcp.errors import quoted
+from vector_index_mcp.errors import QueryError, quoted
 from vector_index_mcp.files import beneath
 from vector_index_mcp.files.glob import first_wild, folder_of, keys_meant, regex_of
+from vector_index_mcp.foreign import visible
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
 # Sets of characters that may be meant literally; frameworks use all of them in names of files.
@@ -32,7 +33,7 @@ async def files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filte
     """The filters for a path: a file, a folder or a glob; none for an empty path.
 
     Raises:
-        QueryError: If no file or folder has this name, and it is no valid glob.
+        QueryError: If no file or folder has this name, and it is no valid glob or lies elsewhere.
         StoreError: If the index cannot be read.
     """
     if not path.strip():
@@ -41,6 +42,8 @@ async def files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filte
     existing = await anyio.to_thread.run_sync(_existing, path, root, ledger, known)
     if existing is not None:
         return existing
+    if await anyio.to_thread.run_sync(_is_outside, path, root):
+        raise QueryError(f"path={quoted(path)} lies outside of the project, {visible(str(root))}")
     path = _below(path, root)
     for literal in _READINGS:
         if all(char in path for char in literal) and _any_has(known, literal[0]):
@@ -116,6 +119,20 @@ def _link_on(path: str, root: Path) -> str:
             if stat.S_ISLNK(mode):
                 return here
     return ""
+
+
+def _is_outside(path: str, root: Path) -> bool:
+    """Whether a path leads out of the project.
+
+    A path that begins with a slash may mean the project's own folder, unless there is such a place.
+    """
+    written = path.strip().replace("\\", "/")
+    whole = os.path.normpath(root / written)
+    if f"{whole}/".startswith(f"{root}/"):
+        return False
+    with suppress(OSError, ValueError):  # no valid path
+        return not written.startswith("/") or os.path.lexists(whole)
+    return False
 
 
 def _below(glob: str, root: Path) -> str:

@@ -79,6 +79,11 @@ def place_of(text: str) -> Place:
     return place_at(path, int(lines[1] or lines[2]) if lines else 0)
 
 
+def without_line(path: str) -> str:
+    """Return a path without the line that is written behind it, if one is."""
+    return _LINES.sub("", path)
+
+
 def place_at(path: str, line: int, symbol: str = "") -> Place:
     """Return the place of a line, 0 for none, and a path or an address of a file."""
     path = unquote(path.removeprefix(_FILE)) if path.startswith(_FILE) else path

@@ -26,9 +26,11 @@ from vector_index_mcp.codebase.arguments import (
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.codebase.limits import LARGEST_OFFSET, LONGEST_QUERY_CHARS, MAX_TOKENS, TOP_K
 from vector_index_mcp.codebase.merging import merge
+from vector_index_mcp.codebase.places import without_line
 from vector_index_mcp.codebase.triggering import PATIENCE_SECONDS
 from vector_index_mcp.errors import SYSTEM_ERRORS, BackgroundError, QueryError, VectorIndexError
 from vector_index_mcp.errors import sentence as sentence_of
+from vector_index_mcp.files.glob import first_wild
 from vector_index_mcp.foreign import visible
 
 Values: TypeAlias = dict[str, Any]
@@ -262,14 +264,16 @@ def path_in(project: Path, path: str, name: str = "") -> str | None:
     Args:
         project: The project's folder, resolved.
         path: The path as the user wrote it; a relative one counts in every project.
-        name: What the project is called. A relative path may begin with it, if the project has
-            nothing of that name.
+        name: What the project is called. A relative path may begin with it, unless that is the
+            path of something in the project.
     """
     wanted = path.strip()
     if not Path(wanted).is_absolute():
-        beginning = f"{name}/"
-        is_named = bool(name) and wanted.startswith(beginning)
-        return wanted[len(beginning) :] if is_named and not (project / name).exists() else wanted
+        below = wanted.removeprefix(f"{name}/") if name else wanted
+        is_meant = not (project / name).exists() or (
+            _holds(project, below) and not _holds(project, wanted)
+        )
+        return below if is_meant else wanted
     root, ways = project.as_posix(), [wanted.replace(os.sep, "/")]
     with suppress(OSError, ValueError):  # no valid path
         ways.append(os.path.realpath(wanted))
@@ -279,6 +283,14 @@ def path_in(project: Path, path: str, name: str = "") -> str | None:
         if written.startswith(f"{root}/"):
             return written[len(root) + 1 :]
     return None
+
+
+def _holds(project: Path, path: str) -> bool:
+    """Return whether there is what a path, perhaps with a line, or the folders of a glob mean."""
+    names = without_line(path).split("/")
+    with suppress(OSError, ValueError):  # no valid path
+        return project.joinpath(*names[: first_wild(names)]).exists()
+    return False
 
 
 def _name_meant(wanted: str, projects: Mapping[str, Path]) -> str:
