@@ -408,6 +408,26 @@ UPDATED_CHILDREN = {
 }
 
 
+@pytest.mark.parametrize(
+    "end", ["os.kill(os.getpid(), 9)", "os._exit(child_main.OUT_OF_MEMORY)", "os._exit(1)"]
+)
+@pytest.mark.parametrize("how", ["prepare", "prepare_promptly"])
+async def test_a_child_that_ends_after_its_last_answer_blames_no_file(
+    root, crew, how, end, monkeypatch
+):
+    change = (
+        "import os; from vector_index_mcp.indexing.preparing import child_main; "
+        f"child_main.confined.resident_bytes = lambda: {end}; "
+    )
+    command = [sys.executable, "-c", f"{change}child_main.main()"]
+    monkeypatch.setattr(child_module, "_COMMAND", command)
+    tasks = tasks_of(root)[10:20]
+    for _ in range(2):
+        found = await getattr(crew, how)(tasks)
+        assert {each.record.state for each in found} == {INDEXED}
+        assert [each.record.reason for each in found] == [""] * len(tasks)
+
+
 @pytest.mark.parametrize("change", UPDATED_CHILDREN.values(), ids=UPDATED_CHILDREN)
 @pytest.mark.parametrize("how", ["prepare", "prepare_promptly"])
 async def test_no_file_is_given_up_because_the_program_was_updated_under_its_service(

@@ -319,7 +319,8 @@ class Crew:
                 answers.append(answer)
         except EndedError as error:
             await self._replace(child)
-            return answers, str(error)
+            has_done_all = len(answers) == len(tasks)  # then no file can be the reason
+            return answers, "" if has_done_all else str(error)
         except OSError as error:  # no memory, no descriptors, no such program any more
             await _end(child)
             _log.warning("a process that prepares files cannot be started: %s", error)
