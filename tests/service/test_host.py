@@ -296,7 +296,8 @@ async def test_a_service_that_can_do_nothing_ends_soon_but_not_while_a_client_is
 ):
     monkeypatch.setattr(host_module, "_FAILING_SECONDS", 0.01)
     monkeypatch.setattr(host_module, "_IDLE_CHECK_SECONDS", 0.01)
-    host = host_of(endpoint, tmp_path, idle_seconds=3_600.0, is_failing=lambda: True, clients=1)
+    always = {"is_failing": lambda: True, "is_busy": lambda: True}
+    host = host_of(endpoint, tmp_path, idle_seconds=3_600.0, clients=1, **always)
     async with anyio.create_task_group() as tasks:
         ready, ended = anyio.Event(), anyio.Event()
 
@@ -313,6 +314,28 @@ async def test_a_service_that_can_do_nothing_ends_soon_but_not_while_a_client_is
         host.clients = 0
         with anyio.fail_after(PATIENCE_SECONDS):
             await ended.wait()
+
+
+@pytest.mark.usefixtures("endless")
+async def test_a_service_has_some_time_to_recover_however_long_nobody_has_used_it(
+    endpoint, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(host_module, "_FAILING_SECONDS", 3_600.0)
+    monkeypatch.setattr(host_module, "_IDLE_CHECK_SECONDS", 0.01)
+    looks = 0
+
+    def is_failing() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 3
+
+    host = host_of(endpoint, tmp_path, idle_seconds=1e12, is_failing=is_failing)
+    host._last_seen = -1e9
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(host.run, anyio.sleep_forever, lambda _: None)
+        await eventually(lambda: looks > 10)
+        assert not host._stopping.is_set()
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.usefixtures("endless")

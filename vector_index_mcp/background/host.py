@@ -295,18 +295,21 @@ class Host:
             self.clients -= 1
             self._last_seen = time.monotonic()
 
-    @property
-    def _patience_seconds(self) -> float:
-        return min(self.idle_seconds, _FAILING_SECONDS if self.is_failing() else math.inf)
-
     async def _stop_when_idle(self) -> None:
+        hopeless_seconds = min(self.idle_seconds, _FAILING_SECONDS)
+        failing_since = math.inf
         while True:
             await anyio.sleep(min(_IDLE_CHECK_SECONDS, self.idle_seconds / 2))
+            now = time.monotonic()
+            failing_since = min(failing_since, now) if self.is_failing() else math.inf
             if self.clients or self.viewers():
-                self._last_seen = time.monotonic()
+                self._last_seen = now
+            elif now - max(self._last_seen, failing_since) >= hopeless_seconds:
+                self._stopping.set()
+                return
             elif self.is_busy():
                 continue
-            elif time.monotonic() - self._last_seen >= self._patience_seconds:
+            elif now - self._last_seen >= self.idle_seconds:
                 self._stopping.set()
                 return
             elif self._is_lost:
