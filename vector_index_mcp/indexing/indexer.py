@@ -99,12 +99,9 @@ class Indexer:
         self.queue.wake()
 
     def end(self, reason: str) -> None:
-        """End all runs, and so whoever waits for them: this index is no longer kept.
-
-        Args:
-            reason: The error of the runs.
-        """
+        """End all runs with an error, and so whoever waits for them: the index is kept no more."""
         self.runs.end_all(reason)
+        self.live.index.let_go()  # a folder that is held keeps its drive from being unmounted
 
     @property
     def pending_path_count(self) -> int:

@@ -188,7 +188,7 @@ class Opener:
         standing = self.locate()
         folder = Path(self.uri)
         if standing is Standing.EMPTY:
-            self._claim = self._records.make(folder)
+            self._claim = self._records.make(folder, home)
         else:
             self._claim = self._records.claim(folder)
         if self._inner is None:

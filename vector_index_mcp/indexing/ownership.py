@@ -25,8 +25,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from vector_index_mcp.engine.store.entries import is_table
-from vector_index_mcp.engine.store.index import prepare_folder
+from vector_index_mcp.engine.store.entries import is_table, prepare_folder
 from vector_index_mcp.errors import ForeignIndexError, Problem, StorageError
 from vector_index_mcp.indexing.locks import unusable_state
 from vector_index_mcp.indexing.marks import (
@@ -162,8 +161,12 @@ class Records:
         with contextlib.suppress(FileNotFoundError):
             (self._folder / f"{number}.json").unlink()
 
-    def make(self, folder: Path) -> "Claim":
+    def make(self, folder: Path, home: Path | None = None) -> "Claim":
         """Make `folder` the place of an index of ours, empty until somebody fills it.
+
+        Args:
+            folder: The index's folder.
+            home: The project's folder, which is not made.
 
         Raises:
             ForeignIndexError: If the folder contains something that is not ours.
@@ -174,7 +177,7 @@ class Records:
         # We may have made the folder before, for an index that was removed or never finished.
         before = (each.is_folder_made for each in self.all() if each.folder == folder)
         is_made = any(before) or not os.path.lexists(folder)
-        prepare_folder(folder, own_names={MARK, LOCK})
+        prepare_folder(folder, {MARK, LOCK}, home)
         claim = Claim(self, folder, secrets.token_hex(16), {}, "", is_closed=False)
         claim.is_folder_made = is_made
         claim.renew_mark()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vector_index_mcp.engine.store.entries import Written, check_plain
-from vector_index_mcp.errors import DamagedIndexError, Problem
+from vector_index_mcp.engine.store.entries import Written, check_plain, prepare_folder
+from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError
 
 
 @pytest.fixture
@@ -52,3 +52,16 @@ def test_a_file_that_was_changed_in_its_place_is_noticed(folder, text):
     os.utime(data / "a.lance", ns=(1, 1))
     with pytest.raises(DamagedIndexError, match=r"has changed .*/data/a\.lance"):
         written.look()
+
+
+def test_the_folder_of_an_index_is_made_below_its_project_only(tmp_path):
+    home, index = tmp_path / "above" / "project", tmp_path / "above" / "project" / "data" / "index"
+    with pytest.raises(StorageError, match="cannot be written"):
+        prepare_folder(index, home=home)
+    assert not home.parent.exists()
+    home.mkdir(parents=True)
+    prepare_folder(index, home=home)
+    prepare_folder(index, home=home)
+    assert (index / ".gitignore").read_text(encoding="utf-8") == "*\n"
+    prepare_folder(tmp_path / "else" / "where", home=home)
+    assert (tmp_path / "else" / "where").is_dir()

@@ -9,10 +9,10 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from vector_index_mcp.errors import DamagedIndexError, Problem
+from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError
 
 TABLE = re.compile(
     r"(?:(?:chunks|files)(?:_(?P<generation>[0-9]{1,15}))?|manifest)(?P<ending>\.lance)?"
@@ -26,6 +26,37 @@ def is_table(name: str) -> bool:
     """Return whether an entry in an index's folder has the name of a table of ours."""
     match = TABLE.fullmatch(name)
     return match is not None and match["ending"] is not None
+
+
+def prepare_folder(folder: Path, own_names: Collection[str] = (), home: Path | None = None) -> None:
+    """Make the folder of a local index, hidden from git and closed to other users.
+
+    Args:
+        folder: The folder.
+        own_names: The names of our files in it, beside the tables.
+        home: A folder above it that is not made, such as a project: it may have just been deleted.
+
+    Raises:
+        StoreError: If the folder cannot be made or written.
+    """
+    try:
+        is_inside = home is not None and home in folder.parents
+        for above in reversed(folder.parents) if is_inside else []:
+            if home in above.parents:
+                above.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, parents=not is_inside, exist_ok=True)  # it holds private texts
+        # If the folder contains other things, its owner decides what git ignores there.
+        if all(is_table(entry.name) or entry.name in own_names for entry in folder.iterdir()):
+            # Never over an existing file: it may be a link to another one.
+            with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
+                file.write("*\n")
+            with contextlib.suppress(PermissionError):  # FAT knows no modes
+                folder.chmod(0o700)
+    except OSError as error:
+        raise StorageError(
+            f"the index folder {folder} cannot be written ({error.strerror})",
+            Problem.INDEX_UNWRITABLE,
+        ) from error
 
 
 def check_plain(folder: Path) -> None:

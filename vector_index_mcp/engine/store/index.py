@@ -6,9 +6,8 @@ next one. Tables that the manifest does not name are left over, and are dropped 
 rebuild. If several machines can write, all this is fenced (see `fencing`).
 """
 
-import contextlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -22,12 +21,13 @@ from vector_index_mcp.engine.store.entries import (
     TABLE,
     Written,
     check_plain,
-    is_table,
+    prepare_folder,
     remove_tables,
     size_of,
 )
 from vector_index_mcp.engine.store.fencing import fence, first_generation, may_be_dropped
 from vector_index_mcp.engine.store.newest import Newest
+from vector_index_mcp.engine.store.pinned import unpin
 from vector_index_mcp.engine.store.reach import Reach, is_local, to_the_end
 from vector_index_mcp.engine.store.store import Store
 from vector_index_mcp.engine.store.tables import connect, table_names
@@ -37,7 +37,6 @@ from vector_index_mcp.errors import (
     DamagedIndexError,
     OtherVersionError,
     Problem,
-    StorageError,
     StoreError,
 )
 
@@ -72,6 +71,7 @@ class Index:
         self.manifest = manifest
         self.store = store
         self._reach = reach
+        self._pinned = reach.pinned
         self._table: lancedb.AsyncTable | None = None  # the manifest's, unless it is local
         self._written = Written(Path(reach.uri))
         self._newest = Newest([Path(reach.uri, f"{_MANIFEST}.lance")] if reach.is_local else [])
@@ -148,7 +148,7 @@ class Index:
         """Make a new, empty index at `uri`, replacing whatever index is there; see `open`."""
         reach = Reach(uri, turn, server)
         if reach.is_local:
-            await anyio.to_thread.run_sync(prepare_folder, Path(uri))
+            await anyio.to_thread.run_sync(_prepare, Path(uri))
             reach = await reach.in_this_folder()
         if reach.is_fenced:
             generation = await _unused_generation(reach)
@@ -232,8 +232,14 @@ class Index:
         return await anyio.to_thread.run_sync(size_of, Path(self.uri))
 
     def close(self) -> None:
-        """Release the files the tables hold open."""
+        """Release the files the tables hold open, and the folder."""
         self.store.close()
+        self.let_go(at_once=False)
+
+    def let_go(self, *, at_once: bool = True) -> None:
+        """Release the folder, at once or when nobody uses it; what still uses it then fails."""
+        path, self._pinned = self._pinned, ""
+        unpin(path, at_once=at_once)
 
     async def _write_manifest(self, manifest: Manifest) -> None:
         fields = asdict(manifest)
@@ -341,6 +347,8 @@ def manifest_of(text: str) -> Manifest:
     """
     try:
         fields = json.loads(text)
+        if type(fields["format"]) is not int:
+            raise TypeError("its format is no number")
         if fields["format"] not in schema.READABLE_FORMATS:
             return Manifest(owner="", chunker="", format=fields["format"])
         model = fields["model"] and ModelIdentity(**fields["model"])
@@ -352,6 +360,10 @@ def manifest_of(text: str) -> Manifest:
             f"the manifest of the index is unreadable ({error})", Problem.INDEX_DAMAGED
         ) from error
     return manifest
+
+
+def _prepare(folder: Path) -> None:
+    prepare_folder(folder, home=folder.parent)
 
 
 def _check(manifest: Manifest) -> None:
@@ -366,29 +378,3 @@ def _check(manifest: Manifest) -> None:
         raise ValueError("the generation is out of range")
     if not 0 < model.dimension <= _LARGEST_DIMENSION:
         raise ValueError("the dimension is out of range")
-
-
-def prepare_folder(folder: Path, own_names: Collection[str] = ()) -> None:
-    """Make the folder of a local index, hidden from git and closed to other users.
-
-    Args:
-        folder: The folder.
-        own_names: The names of our files in it, beside the tables.
-
-    Raises:
-        StoreError: If the folder cannot be made or written.
-    """
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds texts of private files
-        # If the folder contains other things, its owner decides what git ignores there.
-        if all(is_table(entry.name) or entry.name in own_names for entry in folder.iterdir()):
-            # Never over an existing file: it may be a link to another one.
-            with contextlib.suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
-                file.write("*\n")
-            with contextlib.suppress(PermissionError):  # FAT knows no modes
-                folder.chmod(0o700)
-    except OSError as error:
-        raise StorageError(
-            f"the index folder {folder} cannot be written ({error.strerror})",
-            Problem.INDEX_UNWRITABLE,
-        ) from error
