@@ -103,13 +103,17 @@ def test_a_number_rests_before_it_leads_to_another_folder(
 async def test_a_closed_index_holds_no_folder(tmp_path: Path) -> None:
     folder = tmp_path / ".lancedb"
     index = await Index.create(str(folder), Manifest("owner", "chunker"))
-    again = await Index.open(str(folder))
-    assert again is not None
+    again, reader = await Index.open(str(folder), writes=True), await Index.open(str(folder))
+    assert again is not None and reader is not None
     index.close()
+    reader.close()
     assert await again.store.count() == 0
     assert str(folder) in held()
     again.close()
     assert str(folder) not in held()
+    assert (reader := await Index.open(str(folder))) is not None
+    assert str(folder) not in held()
+    reader.close()
 
 
 async def test_an_index_that_is_let_go_holds_no_folder_and_writes_nowhere(tmp_path: Path) -> None:

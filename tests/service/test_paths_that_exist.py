@@ -180,6 +180,12 @@ async def test_a_path_that_leads_out_of_the_project_is_told(client, project, pat
     assert said == f"path={path!r} lies outside of the project, {project}"
 
 
+async def test_another_way_into_the_project_does_not_lead_out_of_it(client, project, tmp_path):
+    (tmp_path / "way").symlink_to(project)
+    answer = await call(client, "search_index", query="cookie", path=f"{tmp_path}/way/srcc")
+    assert answer["note"].startswith("No indexed file matches")
+
+
 async def test_what_could_have_been_found_is_not_blamed_on_the_path(client):
     assert (await call(client, "search_index", query="cookie", path="src"))["note"] is None
 

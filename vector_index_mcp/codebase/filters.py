@@ -128,9 +128,9 @@ def _is_outside(path: str, root: Path) -> bool:
     """
     written = path.strip().replace("\\", "/")
     whole = os.path.normpath(root / written)
-    if f"{whole}/".startswith(f"{root}/"):
-        return False
     with suppress(OSError, ValueError):  # no valid path
+        if any(Path(each).is_relative_to(root) for each in (whole, os.path.realpath(whole))):
+            return False
         return not written.startswith("/") or os.path.lexists(whole)
     return False
 

@@ -327,9 +327,9 @@ class Opener:
             return await self.start_over()
 
     async def _open_existing(self, *, is_copy: bool) -> Opened:
-        index = await Index.open(self.uri)
+        index = await Index.open(self.uri, writes=True)
         if self._mirror is not None and await self._mirror.fill(self.uri, index, self._check):
-            index = await Index.open(self.uri)
+            index = await Index.open(self.uri, writes=True)
         if index is None:
             return await self.start_over()
         await self._check_owner(index, is_copy=is_copy)

@@ -78,7 +78,12 @@ class Index:
 
     @classmethod
     async def open(
-        cls, uri: str, turn: int | None = None, server: Server = _NO_SERVER
+        cls,
+        uri: str,
+        turn: int | None = None,
+        server: Server = _NO_SERVER,
+        *,
+        writes: bool = False,
     ) -> Self | None:
         """Open the index at `uri`; None if there is none yet.
 
@@ -87,6 +92,7 @@ class Index:
             turn: The number of the writer's lease, to write to an index that other machines can
                 reach; earlier writers cannot write after this. None to read.
             server: How to connect to LanceDB's own server, if the index lies on one.
+            writes: Whether to hold a local folder, so that no write makes it again; see `pinned`.
 
         Raises:
             DamagedIndexError: If there is an index and it cannot be read.
@@ -97,7 +103,7 @@ class Index:
         with reach.asked("opening"):
             if reach.is_local and not await anyio.Path(uri).is_dir():
                 return None
-        reach = await reach.in_this_folder()
+        reach = await reach.in_this_folder() if writes else reach
         found = await _read_manifest(reach)
         if found is None:
             return None
