@@ -21,6 +21,7 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background import host as host_module
 from vector_index_mcp.background.endpoint import FOLDER_VARIABLE, Endpoint, endpoint_of
 from vector_index_mcp.background.host import Host
+from vector_index_mcp.engine.store import pinned
 from vector_index_mcp.errors import (
     BackgroundError,
     NoServiceError,
@@ -341,6 +342,7 @@ async def test_a_service_has_some_time_to_recover_however_long_nobody_has_used_i
 @pytest.mark.usefixtures("endless")
 async def test_the_service_of_a_deleted_project_ends(endpoint, tmp_path, monkeypatch):
     monkeypatch.setattr(host_module, "_FAILING_SECONDS", 0.01)
+    monkeypatch.setattr(pinned, "_MOST_PINNED", 1_000)  # other tests have used up their number
     project = write(tmp_path / "worktree", {"one.py": "apple\n"})
     codebase = codebase_of(project, FakeEmbedder())
 

@@ -94,7 +94,7 @@ async def test_a_mistyped_language_is_refused_with_the_nearest(client, language,
     assert message.endswith(f"did you mean '{near}'?")
 
 
-@pytest.mark.parametrize("path", ["{,}", "[z-a]", "../src"])
+@pytest.mark.parametrize("path", ["{,}", "[z-a]", "src/../[z-a]"])
 async def test_a_glob_that_matches_nothing_is_refused_with_examples(client, path):
     message = await failing_call(client, "search_index", query="cookie", path=path)
     assert f"path is not a glob that matches files: {path!r}" in message
