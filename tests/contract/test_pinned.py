@@ -34,7 +34,7 @@ def released(monkeypatch):
 
 
 def held() -> set[str]:
-    """The folders that this process holds open, and its number of descriptors."""
+    """The folders that this process holds open."""
     paths = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
     return {path for path in paths if os.path.isdir(path)}
 

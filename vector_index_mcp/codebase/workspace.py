@@ -269,11 +269,12 @@ def path_in(project: Path, path: str, name: str = "") -> str | None:
     """
     wanted = path.strip()
     if not Path(wanted).is_absolute():
-        below = wanted.removeprefix(f"{name}/") if name else wanted
-        is_meant = not (project / name).exists() or (
-            _holds(project, below) and not _holds(project, wanted)
-        )
-        return below if is_meant else wanted
+        beginning = f"{name}/"
+        if not name or not wanted.startswith(beginning):
+            return wanted
+        below = wanted[len(beginning) :]
+        is_own = _holds(project, wanted) or not _holds(project, below)
+        return wanted if is_own and (project / name).exists() else below
     root, ways = project.as_posix(), [wanted.replace(os.sep, "/")]
     with suppress(OSError, ValueError):  # no valid path
         ways.append(os.path.realpath(wanted))

@@ -122,12 +122,11 @@ class Registry:
 
     async def ready_with(self, ids: Collection[str]) -> dict[str, Dataset]:
         """Like `ready`; waits, for 30 s at most, for those of `ids` that are being loaded."""
-        ready = await self.ready()
+        await self._known.wait()
         with anyio.move_on_after(_COMING_SECONDS):
             while not self._coming.isdisjoint(ids):
                 await self._looked.wait()
-                ready = await self.ready()
-        return ready
+        return await self.ready()
 
     @property
     def _coming(self) -> set[str]:

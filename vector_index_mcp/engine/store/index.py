@@ -9,6 +9,7 @@ rebuild. If several machines can write, all this is fenced (see `fencing`).
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -33,12 +34,7 @@ from vector_index_mcp.engine.store.store import Store
 from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.engine.table_server import Server
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
-from vector_index_mcp.errors import (
-    DamagedIndexError,
-    OtherVersionError,
-    Problem,
-    StoreError,
-)
+from vector_index_mcp.errors import DamagedIndexError, OtherVersionError, Problem, StoreError
 
 _MANIFEST = "manifest"
 _NO_SERVER = Server()
@@ -154,7 +150,9 @@ class Index:
         """Make a new, empty index at `uri`, replacing whatever index is there; see `open`."""
         reach = Reach(uri, turn, server)
         if reach.is_local:
-            await anyio.to_thread.run_sync(_prepare, Path(uri))
+            await anyio.to_thread.run_sync(
+                partial(prepare_folder, Path(uri), home=Path(uri).parent)
+            )
             reach = await reach.in_this_folder()
         if reach.is_fenced:
             generation = await _unused_generation(reach)
@@ -366,10 +364,6 @@ def manifest_of(text: str) -> Manifest:
             f"the manifest of the index is unreadable ({error})", Problem.INDEX_DAMAGED
         ) from error
     return manifest
-
-
-def _prepare(folder: Path) -> None:
-    prepare_folder(folder, home=folder.parent)
 
 
 def _check(manifest: Manifest) -> None:

@@ -14,8 +14,8 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-# Descriptors with which we hold folders, or have held them a moment ago. A process opens one
-# folder, or one for each dataset, and another one whenever somebody replaces it.
+# Descriptors with which we hold folders, or have held them a moment ago. A process writes in one
+# folder, and in another one whenever somebody replaces it.
 _MOST_PINNED = 64
 # A number that is free leads nowhere meanwhile: a late write must not go to another folder.
 _REST_SECONDS = 600.0
