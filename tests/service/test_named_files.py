@@ -1,5 +1,7 @@
 """A query that is nothing but the path of a file finds that place first."""
 
+import os
+
 import pytest
 from fakes import FakeEmbedder
 from serving import call, codebase_of, served, serving, settled
@@ -188,10 +190,15 @@ async def test_a_file_that_exists_and_is_ignored_is_not_called_missing(tmp_path)
     root = tmp_path / "project"
     inside = {"node_modules/left/index.js": "x = 1;\n", "lib/index.js": "y = 1;\n"}
     async with served(root, inside) as client:
+        (root / "empty").mkdir()
+        os.mkfifo(root / "lib/pipe.js")
+        ignored = "'node_modules/left/index.js' is not indexed: it is ignored, by an ignore file"
         for query, note in (
-            ("node_modules/left/index.js", "'node_modules/left/index.js' is not indexed: it is "),
-            (f"{root}/node_modules/left/index.js:1", "'node_modules/left/index.js' is not indexed"),
-            ("node_modules/left", "No file in 'node_modules/left' is indexed: it is empty, new"),
+            ("node_modules/left/index.js", ignored),
+            (f"{root}/node_modules/left/index.js:1", ignored),
+            ("node_modules/left", "No file in 'node_modules/left' is indexed: it is ignored"),
+            ("empty/", "No file in 'empty' is indexed: it has no file to index, or is new."),
+            ("lib/pipe.js", "'lib/pipe.js' is not indexed: it is no regular file."),
         ):
             answer = await call(client, "search_index", query=query)
             assert answer["note"].startswith(note)

@@ -158,7 +158,7 @@ async def test_a_glob_is_read_so_that_it_matches_what_exists(client, glob, expec
         ({"path": "/srcc"}, "No indexed file matches path='/srcc'."),
         (
             {"path": "ignored.py"},
-            "'ignored.py' is not indexed: it is new, ignored, or no regular file.",
+            "'ignored.py' is not indexed: it is ignored, by an ignore file such as .gitignore",
         ),
         ({"path": "binary.py"}, "'binary.py' is not indexed: binary"),
         ({"language": "go"}, "No indexed files are in the language asked for."),

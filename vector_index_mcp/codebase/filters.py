@@ -20,12 +20,15 @@ from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters
 from vector_index_mcp.errors import QueryError, quoted
 from vector_index_mcp.files import beneath
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.glob import first_wild, folder_of, keys_meant, regex_of
+from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
 # Sets of characters that may be meant literally; frameworks use all of them in names of files.
 _READINGS = ("[]{}", "[]", "{}")
+_IGNORED = "it is ignored, by an ignore file such as .gitignore, a setting, or by default"
 _MOST_KEYS, _MOST_NAMES = 20_000, 2_000  # compared to suggest another path; this takes 0.1 s
 
 
@@ -54,9 +57,11 @@ async def files_of(path: str, root: Path, store: Store, ledger: Ledger) -> Filte
     return Filters(regex, folder=folder_of(path))
 
 
-async def why_nothing(filters: Filters, path: str, root: Path, store: Store, ledger: Ledger) -> str:
+async def why_nothing(
+    filters: Filters, path: str, project: Folder, store: Store, ledger: Ledger
+) -> str:
     """Why no file matches the filters, as a sentence; empty if some files match."""
-    if path.strip() and (link := await anyio.to_thread.run_sync(_link_on, path, root)):
+    if path.strip() and (link := await anyio.to_thread.run_sync(_link_on, path, project.path)):
         return (
             f"{link!r} is a link, and links are not followed: if its target lies in the project, "
             "search by the target's own path; if not, it is not indexed."
@@ -64,7 +69,7 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
     if filters.file:
         record = ledger.get(filters.file)
         if record is None:
-            return _unindexed(filters.file)
+            return await anyio.to_thread.run_sync(_unindexed, filters.file, project)
         if record.state != INDEXED:
             return f"{filters.file!r} is not indexed: {record.reason}."
     if await store.contents.holds(filters):
@@ -85,26 +90,41 @@ async def why_nothing(filters: Filters, path: str, root: Path, store: Store, led
     return f"No indexed file matches path={quoted(path)}.{hint}"
 
 
-def why_unsearched(path: str, root: Path, ledger: Ledger) -> str:
+def why_unsearched(path: str, project: Folder, ledger: Ledger) -> str:
     """Why a file or folder that exists at `path` is not searched, as a sentence; empty if it is.
 
     Empty as well if nothing exists there.
     """
+    root = project.path
     for key in filter(None, keys_meant(path, str(root))):
         mode = _mode(root, key)
         if mode is None:
             continue
         if not stat.S_ISDIR(mode):
-            return "" if ledger.get(key) is not None else _unindexed(key)
+            return "" if ledger.get(key) is not None else _unindexed(key, project)
         known = ledger.keys()
         if any(other.startswith(f"{key}/") for other in known):
             return ""
-        return f"No file in {key!r} is indexed: it is empty, new, or ignored."
+        why = _IGNORED if _is_ignored(key, project) else "it has no file to index, or is new"
+        return f"No file in {key!r} is indexed: {why}."
     return ""
 
 
-def _unindexed(key: str) -> str:
-    return f"{key!r} is not indexed: it is new, ignored, or no regular file."
+def _unindexed(key: str, project: Folder) -> str:
+    """Why a file that the index does not know is not indexed, as a sentence."""
+    mode = _mode(project.path, key)
+    if mode is None:
+        why = "it does not exist any more"
+    elif not stat.S_ISREG(mode):
+        why = "it is no regular file"
+    else:
+        why = _IGNORED if _is_ignored(key, project) else "it is new"
+    return f"{key!r} is not indexed: {why}."
+
+
+def _is_ignored(key: str, project: Folder) -> bool:
+    mode = _mode(project.path, key)
+    return Ignore(project).is_ignored(key, mode is not None and stat.S_ISDIR(mode))
 
 
 def _link_on(path: str, root: Path) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
 import anyio.to_thread
 
@@ -18,6 +17,7 @@ from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import quoted
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
@@ -55,8 +55,8 @@ class Findings:
 class Finder:
     """Answers the requests to one project."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, project: Folder) -> None:
+        self._project = project
         self._names: Derived[_Names] = Derived()  # 20 ms for 12,000 chunks
 
     async def find(self, wanted: Wanted, store: Store, question: Question, limit: int) -> Findings:
@@ -67,9 +67,9 @@ class Finder:
                 exist.
             StoreError: If the index cannot be read.
         """
-        files = await files_of(wanted.path, self._root, store, question.ledger)
+        files = await files_of(wanted.path, self._project.path, store, question.ledger)
         filters = replace(files, languages=wanted.languages, kind=wanted.kind)
-        request = _Search(wanted, store, question, self._root, limit, filters, self._names)
+        request = _Search(wanted, store, question, self._project, limit, filters, self._names)
         if wanted.sample is not None:
             return await request.similar_to(wanted.sample)
         return await request.matching()
@@ -82,7 +82,7 @@ class _Search:
     wanted: Wanted
     store: Store
     question: Question
-    root: Path
+    project: Folder
     limit: int
     filters: Filters
     names: Derived[_Names]
@@ -92,7 +92,7 @@ class _Search:
 
         If there is a query too, those that have most of its words come first.
         """
-        chunk, vector = await sample.chunk(self.store, self.question.ledger, self.root)
+        chunk, vector = await sample.chunk(self.store, self.question.ledger, self.project.path)
         if vector is None:
             self.question.lack = "the code in similar_to has no vector yet"
 
@@ -117,7 +117,7 @@ class _Search:
         """Find the chunks that match the query, behind a place or an introduction that it means."""
         hits = await self._hits(self.wanted.query)
         text, ledger = self.wanted.query.text, self.question.ledger
-        namer = Namer(text, hits, self.limit, self.store, ledger, self.filters, self.root)
+        namer = Namer(text, hits, self.limit, self.store, ledger, self.filters, self.project)
         named = await namer.named()
         led = named.hits or await self._behind_introduction(hits)
         if led or named.remark or named.no_file:
@@ -153,7 +153,7 @@ class _Search:
         if hits:
             return ""
         ledger = self.question.ledger
-        return await why_nothing(self.filters, self.wanted.path, self.root, self.store, ledger)
+        return await why_nothing(self.filters, self.wanted.path, self.project, self.store, ledger)
 
     async def _left_out(self, absent_words: Sequence[str]) -> str:
         """A sentence about those of these words that the limits of the search leave out."""

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
 import anyio.to_thread
 
@@ -28,6 +27,7 @@ from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk
 from vector_index_mcp.engine.words import last_name
 from vector_index_mcp.errors import quoted
+from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.language import OTHER, language_of
 from vector_index_mcp.indexing.ledger import Ledger
 
@@ -67,7 +67,7 @@ class Namer:
     store: Store
     ledger: Ledger
     filters: Filters
-    root: Path
+    project: Folder
 
     async def named(self) -> Named:
         """Find it; nothing if the query names no place, or if a filter chooses the files.
@@ -77,7 +77,7 @@ class Namer:
         """
         if replace(self.filters, folder="") != NO_FILTERS:
             return Named()
-        place = place_of(self.text).below(self.root)
+        place = place_of(self.text).below(self.project.path)
         places = await worked_out(len(self.text) > SHORT_CHARS, partial(cited, self.text))
         if not (places or may_be_path(place)):
             return Named()
@@ -95,18 +95,18 @@ class Namer:
         )
 
     async def _at_path(self, place: Place, keys: Sequence[str]) -> Named | None:
-        files = files_at(place, keys, self.root.name)
+        files = files_at(place, keys, self.project.path.name)
         spots = [Spot(file, place.line) for file in files or files_in(place, keys)]
         at_spots = await self._behind(spots, _MOST_FILES)
         return at_spots or (Named(without_text=tuple(files)) if files else None)
 
     async def _at_cited(self, places: Sequence[Readings], keys: Sequence[str]) -> Named | None:
-        spots = await anyio.to_thread.run_sync(spots_of, places, keys, self.root)
+        spots = await anyio.to_thread.run_sync(spots_of, places, keys, self.project.path)
         return await self._behind(spots, _MOST_CITED)
 
     async def _unsearched(self, place: Place) -> Named | None:
         """Say why what exists there is not searched; None if nothing does, or if it is."""
-        why = partial(why_unsearched, place.path, self.root, self.ledger)
+        why = partial(why_unsearched, place.path, self.project, self.ledger)
         remark = await anyio.to_thread.run_sync(why)
         return Named(remark=remark) if remark else None
 

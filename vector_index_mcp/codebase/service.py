@@ -60,7 +60,7 @@ class Codebase:
         self.project = project
         self.index = LiveIndex([project], where, options, embedder, cache, crew)
         self.recent = RecentQueries()
-        self._finder = Finder(project.path)
+        self._finder = Finder(project)
         self._judge = Judge(embedder, rerank_seconds)
 
     @property
