@@ -268,6 +268,27 @@ async def test_of_hits_that_are_worth_nothing_the_first_three_are_shown(client):
     assert len((await call(client, "search_index", **following))["results"]) == 1
 
 
+_LONG = "def paint_wall():\n" + "".join(f"    step_{n}()\n" for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("query", "detail", "is_cut"),
+    [
+        ("zebra_crossing_xyz", {}, True),
+        ("zebra_crossing_xyz", {"detail": "full"}, False),
+        ("zebra_crossing_xyz", {"detail": None}, True),
+        ("paint_wall", {}, False),
+    ],
+)
+async def test_of_a_miss_few_lines_are_shown_if_nothing_else_is_asked(
+    tmp_path, query, detail, is_cut
+):
+    async with served(tmp_path / "project", {"wall.py": _LONG}) as client:
+        [hit] = (await call(client, "search_index", query=query, **detail))["results"]
+    assert hit.get("is_cut", False) == is_cut
+    assert hit["extracted_text_chunk"].count("\n") == (5 if is_cut else 41)
+
+
 async def test_behind_a_name_that_stands_nowhere_only_what_has_a_score_is_shown(client):
     asked = {"query": "send_request zebra_crossing_xyz", "top_k": 20}
     found = await call(client, "search_index", **asked)

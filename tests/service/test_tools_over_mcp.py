@@ -126,13 +126,13 @@ TAKEN = "query, top_k, path, language, max_tokens, kind, similar_to, detail, off
             "search_index",
             {"limit": 3, "top_k": "many"},
             "query is missing; top_k must be a whole number from 1 to 100; there is no argument "
-            f"'limit'; search_index takes {TAKEN}",
+            f"'limit' (did you mean top_k?); search_index takes {TAKEN}",
         ),
         (
             "search_index",
-            {"query": "q", "kind": "code!", "detail": "all", "offset": -1},
-            "kind must be one of code, docs, config, tests; detail must be one of full, snippets, "
-            "locations; offset must be a whole number from 0 to 400",
+            {"query": "q", "kind": "test", "detail": "all", "offset": -1},
+            "kind must be one of code, docs, config, tests (did you mean tests?); detail must be "
+            "one of full, snippets, locations; offset must be a whole number from 0 to 400",
         ),
         ("get_status", {"x": 1}, "there is no argument 'x'; get_status takes no arguments"),
         ("trigger_index", {"force_reindex": "perhaps"}, "force_reindex must be true or false"),

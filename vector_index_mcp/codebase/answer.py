@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from vector_index_mcp.codebase.wanted import Wanted
+from vector_index_mcp.codebase.wanted import UNLIKELY, Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.errors import counted
@@ -50,6 +50,13 @@ class Answer:
     def searched(self) -> Query:
         """What the hits are for."""
         return Query(self.respelled) if self.respelled else self.wanted.query
+
+    @property
+    def is_miss(self) -> bool:
+        """Whether no hit is likely to be right, so that few would read their whole texts."""
+        if self.absent and not self.respelled:
+            return all(hit.likelihood < UNLIKELY for hit in self.hits)
+        return self.is_unlikely
 
 
 @dataclass(frozen=True, slots=True)

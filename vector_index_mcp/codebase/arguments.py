@@ -31,18 +31,29 @@ _T = TypeVar("_T")
 _Model = TypeVar("_Model", bound=BaseModel)
 _Validator = Callable[[object, Callable[[object], _T]], _T]
 KINDS, DETAILS = get_args(Kind), get_args(Detail)
+_OTHER_NAMES = {
+    **dict.fromkeys(("limit", "n", "k", "count", "num_results", "max_results"), "top_k"),
+    **dict.fromkeys(("q", "question", "text", "search"), "query"),
+    **dict.fromkeys(("file", "folder", "directory", "glob", "include", "file_path"), "path"),
+    **dict.fromkeys(("lang", "extension", "file_type"), "language"),
+}
+"""What other tools call an argument of `search_index`."""
 _LONGEST_SHOWN = 60  # characters of an unknown argument's name
 _MOST_SHOWN = 5  # unknown arguments
 
 
-def _named(name: str, rule: str) -> _Validator[_T]:
-    """Replace pydantic's message, which seldom names the argument and its rule, by a sentence."""
+def _named(name: str, rule: str, values: Sequence[str] = ()) -> _Validator[_T]:
+    """Replace pydantic's message, which seldom names the argument and its rule, by a sentence.
+
+    Of the `values` that it may have, the sentence suggests the one that is spelled most like it.
+    """
 
     def validate(value: object, validate_it: Callable[[object], _T]) -> _T:
         try:
             return validate_it(value)
         except ValidationError:
-            raise ValueError(f"{name} must be {rule}") from None
+            hint = _did_you_mean(value, values) if isinstance(value, str) else ""
+            raise ValueError(f"{name} must be {rule}{hint}") from None
 
     return validate
 
@@ -55,8 +66,14 @@ def _no_longer_than(name: str, most: int) -> _Validator[Any]:
     return _named(name, f"a text of at most {most:,} characters, in valid Unicode")
 
 
-def _one_of(names: Sequence[str]) -> str:
-    return f"one of {', '.join(names)}"
+def _one_of(name: str, values: Sequence[str]) -> _Validator[Any]:
+    return _named(name, f"one of {', '.join(values)}", values)
+
+
+def _did_you_mean(written: str, known: Sequence[str]) -> str:
+    """A question for the one of `known` that is spelled most like a text; empty if none is."""
+    near = difflib.get_close_matches(written[:_LONGEST_SHOWN].lower(), known, 1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 class _Arguments(BaseModel):
@@ -120,7 +137,7 @@ class SearchArguments(_Arguments):
     kind: Annotated[
         Kind | None,
         Field(description="Only files of this kind"),
-        WrapValidator(_named("kind", _one_of(KINDS))),
+        WrapValidator(_one_of("kind", KINDS)),
     ] = None
     similar_to: Annotated[
         str | None,
@@ -134,10 +151,10 @@ class SearchArguments(_Arguments):
     detail: Annotated[
         Detail,
         Field(
-            description="full: whole chunks; snippets: only the most relevant lines of each; "
-            "locations: only paths and line numbers"
+            description="full: whole chunks, but snippets by default if none is likely right; "
+            "snippets: only the most relevant lines of each; locations: only paths and line numbers"
         ),
-        WrapValidator(_named("detail", _one_of(DETAILS))),
+        WrapValidator(_one_of("detail", DETAILS)),
     ] = "full"
     offset: Annotated[
         int,
@@ -157,6 +174,11 @@ class SearchArguments(_Arguments):
         if isinstance(given, dict) and given.get("similar_to") and given.get("query") is None:
             return {**given, "query": ""}
         return given
+
+    @property
+    def detail_of_a_miss(self) -> Detail:
+        """How much is shown of hits that are hardly right: a few lines, if no more is asked for."""
+        return self.detail if "detail" in self.model_fields_set else "snippets"
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -250,6 +272,6 @@ def _refusal(tool: str, model: type[BaseModel], error: ValidationError) -> str:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name[:_LONGEST_SHOWN].lower(), known, 1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    meant = _OTHER_NAMES.get(name.lower(), "")
+    hint = _did_you_mean(meant if meant in known else name, known)
     return f"there is no argument {name[:_LONGEST_SHOWN]!a}{hint}"

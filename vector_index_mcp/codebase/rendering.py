@@ -28,7 +28,12 @@ _AROUND_CHARS = 120  # of an answer without its hits, for the names of its field
 
 
 def search_result(
-    answer: "Answer", max_tokens: int, detail: Detail = "full", *, explain: bool = False
+    answer: "Answer",
+    max_tokens: int,
+    detail: Detail = "full",
+    *,
+    of_a_miss: Detail | None = None,
+    explain: bool = False,
 ) -> SearchResult:
     """The result of a search, as the tool returns it.
 
@@ -36,8 +41,11 @@ def search_result(
         answer: The answer of the search.
         max_tokens: About how long the result may be.
         detail: How much of each hit is shown.
+        of_a_miss: How much instead if no hit is likely to be right; None for no difference.
         explain: Whether to explain the rank of each hit.
     """
+    if of_a_miss is not None and answer.is_miss:
+        detail = of_a_miss
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
     first_of = {hit.chunk.key: hit for hit in reversed(answer.hits)}
     asked = frozenset(map(stem, answer.searched.subject))

@@ -136,7 +136,10 @@ def _each(workspace: "Workspace", results: Mapping[str, BaseModel | Exception]) 
 
 async def _search(codebase: "Codebase", asked: SearchArguments, _: Report) -> Result:
     answer = await codebase.search(asked.query, asked.top_k, **asked.limits)
-    return _found(rendering.search_result(answer, asked.max_tokens, asked.detail), asked)
+    result = rendering.search_result(
+        answer, asked.max_tokens, asked.detail, of_a_miss=asked.detail_of_a_miss
+    )
+    return _found(result, asked)
 
 
 def _found(result: SearchResult, asked: SearchArguments) -> Result:

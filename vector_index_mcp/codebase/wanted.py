@@ -25,7 +25,7 @@ from vector_index_mcp.files.language import LANGUAGES, languages_meant_by
 from vector_index_mcp.indexing.ledger import Ledger
 
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?:[:-]\d{1,9})*", re.DOTALL)
-_UNLIKELY = 0.1
+UNLIKELY = 0.1
 """The likelihood below which no hit is likely to be right."""
 _FEWEST_WORDS = 3
 
@@ -147,7 +147,7 @@ class Wanted:
         is_judged = self.query.is_question and len(self.query.subject) >= _FEWEST_WORDS
         if not is_judged or self.sample is not None or not hits:
             return False
-        return hits[0].likelihood < _UNLIKELY
+        return hits[0].likelihood < UNLIKELY
 
     async def raise_if_path_fails(
         self, store: Store, embed: Callable[[], Awaitable[Vector | None]], error: StoreError
