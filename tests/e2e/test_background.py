@@ -763,7 +763,7 @@ async def test_only_the_user_can_reach_a_service(served):
 async def test_a_runtime_folder_that_is_open_to_others_is_refused(place):
     place.runtime.mkdir(mode=0o700)
     place.runtime.chmod(0o770)
-    await is_refused(place)
+    await is_refused(place, f"; run `chmod 700 {place.runtime}`, or set VECTOR_INDEX_RUNTIME_DIR")
 
 
 async def test_a_runtime_folder_that_is_a_link_is_refused(place):
@@ -779,11 +779,11 @@ async def test_a_runtime_folder_of_somebody_else_is_refused(place):
     await is_refused(place)
 
 
-async def is_refused(place: Place) -> None:
+async def is_refused(place: Place, advice: str = "; remove it, or set ") -> None:
     for arguments in ([place.project], ["ps"], ["stop", "--all"]):
         ran = await place.run(*arguments)
         assert (ran.returncode, ran.stdout) == (2, "")
-        assert "is not a private folder of yours" in ran.stderr
+        assert f"is not a private folder of yours{advice}" in ran.stderr
         assert "Traceback" not in ran.stderr
     assert list(place.runtime.iterdir()) == []
 

@@ -1041,8 +1041,8 @@ async def test_an_answer_says_which_score_none_has(live):
     answer = await called(client, "vsearch", query="budget", minScore=0.99)
     assert answer["structuredContent"]["results"] == []
     [best] = await results_of(client, "vsearch", query="budget", minScore=0, limit=1)
-    said = f"The best score is {best['score']:.2f}, and 0.99 is the least wanted"
-    assert answer["structuredContent"]["note"] == said
+    said = f"The best score is {best['score']:.2f}, and 0.99 is the least wanted; lower the"
+    assert answer["structuredContent"]["note"] == f"{said} minimum score to see more"
 
 
 async def none_is_found(client, **arguments):

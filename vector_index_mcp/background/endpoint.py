@@ -292,7 +292,9 @@ def _make_private(folder: Path) -> None:
         ) from error
     # In a folder that everybody may write to, another user may have made this one first.
     if not stat.S_ISDIR(status.st_mode) or (os.name == "posix" and not _is_private(status)):
+        is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+        mend = f"run `chmod 700 {shlex.quote(str(folder))}`" if is_ours else "remove it"
         raise ProjectError(
             f"{folder} is not a private folder of yours; "
-            f"remove it, or set {FOLDER_VARIABLE} to a folder of your own (mode 700)"
+            f"{mend}, or set {FOLDER_VARIABLE} to a folder of your own (mode 700)"
         )

@@ -209,7 +209,10 @@ def _limits(
     # `vsearch` leaves out scores below 0.3, unless it is asked for others.
     if wanted.mode is Mode.MEANING and answered.hits and not found:
         best = rounded(max(hit.score for hit in answered.hits))
-        limits.append(f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted")
+        limits.append(
+            f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted; lower the "
+            "minimum score to see more"
+        )
     return limits
 
 
