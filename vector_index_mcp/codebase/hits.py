@@ -145,7 +145,14 @@ class SearchResult(BaseModel):
     def miss(self) -> str:
         """The beginning of a sentence that names the identifiers in `absent`; empty for none."""
         names = " or ".join(f"`{name}`" for name in self.absent)
-        return f"No searched file contains {names}{self._guess(self.absent)}" if names else ""
+        return f"{self._no_file_contains} {names}{self._guess(self.absent)}" if names else ""
+
+    @property
+    def _no_file_contains(self) -> str:
+        """The beginning of that sentence; files that have changed may contain the words by now."""
+        if any(hit.is_stale for hit in self.results):
+            return "When last indexed, no searched file contained"
+        return "No searched file contains"
 
     def _guess(self, words: Sequence[str]) -> str:
         """The part of a sentence that names what may be meant by `words`."""
@@ -161,7 +168,7 @@ class SearchResult(BaseModel):
     def remarks(self) -> str:
         """Sentences about the answer as a whole; empty if there is nothing to note."""
         words = " or ".join(map(repr, self.missing)) + self._guess(self.missing)
-        nowhere = f"No searched file contains {words}." if words else ""
+        nowhere = f"{self._no_file_contains} {words}." if words else ""
         doubt = _DOUBT if self.is_unlikely else ""
         said = (self.why_none, nowhere, doubt, self._way_back, self._no_file, self.note)
         return " ".join(filter(None, said))

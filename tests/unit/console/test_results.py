@@ -86,6 +86,12 @@ def test_an_answer_without_a_likely_result_says_so():
     assert not result(hit()).remarks
 
 
+def test_of_files_that_have_changed_nobody_knows_what_they_contain():
+    found = result(hit(is_stale=True)).model_copy(update={"absent": ["zebra"], "missing": ["x"]})
+    assert found.miss == "When last indexed, no searched file contained `zebra`"
+    assert found.remarks == "When last indexed, no searched file contained 'x'."
+
+
 def test_nothing_found_is_told():
     assert readable(result(), Query("x"), ".") == "Nothing found. Try other words, or fewer."
 
