@@ -132,7 +132,6 @@ HOMES = {
         "processes/confined.py",
         "processes/memory.py",
         "processes/priority.py",
-        "sharing/workers.py",
     },
     "mcp": {
         "codebase/tools.py",

@@ -12,6 +12,7 @@ import anyio
 import pytest
 from attacks.canaries import own_tables, state_of
 from fakes import FakeEmbedder
+from mounting import CAN_MOUNT, IN_A_NAMESPACE
 from processes import obey_file_modes, posix_only
 from serving import codebase_of, converged, found, serving, settled
 from writing import write
@@ -28,12 +29,6 @@ from vector_index_mcp.serving.folders import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
 
 FILES = {"one.py": "apple = 1\n", "sub/two.py": "banana = 2\n"}
-IN_A_NAMESPACE = ("unshare", "--mount", "sh", "-c")
-CAN_MOUNT = (
-    sys.platform == "linux"
-    and shutil.which("unshare") is not None
-    and subprocess.run([*IN_A_NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
-)
 CLEAR = """
 import sys
 from pathlib import Path

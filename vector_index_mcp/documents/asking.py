@@ -210,8 +210,8 @@ def _limits(
     if wanted.mode is Mode.MEANING and answered.hits and not found:
         best = rounded(max(hit.score for hit in answered.hits))
         limits.append(
-            f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted; lower the "
-            "minimum score to see more"
+            f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted; lower "
+            "the minimum score to see more"
         )
     return limits
 

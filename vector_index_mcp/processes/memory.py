@@ -41,5 +41,15 @@ def held_by(pid: int | None) -> int:
         return 0
 
 
+def available() -> int:
+    """Return how many bytes this machine could give to processes; 0 in a Linux without /proc."""
+    import psutil
+
+    try:
+        return int(psutil.virtual_memory().available)
+    except OSError:
+        return 0
+
+
 def _function(name: str) -> Any:
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

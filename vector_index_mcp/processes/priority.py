@@ -11,8 +11,8 @@ def be_polite() -> None:
     """Give this process a low priority on the machine's processors and disks."""
     import psutil  # here, since the children that somebody waits for start without it
 
-    process = psutil.Process()
-    with contextlib.suppress(OSError, psutil.Error):
+    with contextlib.suppress(OSError, psutil.Error):  # Linux may lack /proc
+        process = psutil.Process()
         if sys.platform == "win32":
             process.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
             process.ionice(psutil.IOPRIO_LOW)

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 import anyio
 import anyio.abc
-import psutil
 
 from vector_index_mcp.engine.worker_process import (
     WORKER_ENVIRONMENT,
     WORKER_MODULE,
     StartWorker,
 )
+from vector_index_mcp.processes import memory
 from vector_index_mcp.sharing.frames import Wanted
 from vector_index_mcp.sharing.guest import Guest
 from vector_index_mcp.sharing.shared import Shared
@@ -81,7 +81,7 @@ class Workers:
                 self._make_room(for_another=False)
 
     def _make_room(self, *, for_another: bool) -> None:
-        available = psutil.virtual_memory().available if for_another else 0
+        available = memory.available() if for_another else 0
         found = superfluous(self.loaded, time.monotonic(), available, for_another=for_another)
         for shared in found:
             _log.info("the worker %d ends, to give back its memory", shared.pid)
