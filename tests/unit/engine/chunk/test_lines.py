@@ -114,6 +114,16 @@ def test_a_chunk_begins_where_something_begins(text, max_chars, beginning):
         assert chunk.text.startswith(beginning)
 
 
+@pytest.mark.parametrize("between", ["", "\n"])
+@pytest.mark.parametrize("comment", ["// keep the line open", "# keep the line open", "## Timers"])
+def test_a_comment_stays_with_what_it_speaks_of(comment, between):
+    steps = "".join(f"    step_{n:02}(one, two, three)\n" for n in range(9))
+    text = f"{steps}    {comment}\n{between}    timer = start(seconds)\n{steps}"
+    first, second, *_ = (chunk.text for chunk in chunk_lines(text, len(steps) + len(comment) + 6))
+    assert comment not in first
+    assert second.startswith(f"    {comment}\n")
+
+
 def test_a_chunk_of_prose_begins_behind_a_blank_line():
     lines = PROSE.split("\n")
     for chunk in chunk_lines(PROSE, 150)[1:]:
