@@ -11,6 +11,7 @@ from vector_index_mcp.codebase.filters import files_of, why_nothing
 from vector_index_mcp.codebase.introduction import introduced, introducing
 from vector_index_mcp.codebase.lead import first_about
 from vector_index_mcp.codebase.named import Namer
+from vector_index_mcp.codebase.running_tests import asks_for_tests, saying_how
 from vector_index_mcp.codebase.wanted import Sample, Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
@@ -114,12 +115,16 @@ class _Search:
         return Findings(others, why)
 
     async def matching(self) -> Findings:
-        """Find the chunks that match the query, behind a place or an introduction that it means."""
+        """Find the chunks that match the query, behind a place or a text that it means."""
         hits = await self._hits(self.wanted.query)
         text, ledger = self.wanted.query.text, self.question.ledger
         namer = Namer(text, hits, self.limit, self.store, ledger, self.filters, self.project)
         named = await namer.named()
-        led = named.hits or await self._behind_introduction(hits)
+        led = (
+            named.hits
+            or await self._behind_introduction(hits)
+            or await self._behind_how_tests_run(hits)
+        )
         if led or named.remark or named.no_file:
             meant = {named.no_file: named.meant} if named.meant else {}
             no_file = named.no_file
@@ -148,6 +153,11 @@ class _Search:
         if paths is None:
             return None
         return await introduced(hits, self.limit, self.store, self.question.ledger, paths)
+
+    async def _behind_how_tests_run(self, hits: Sequence[Hit]) -> list[Hit] | None:
+        if self.filters != NO_FILTERS or not asks_for_tests(self.wanted.query):
+            return None
+        return await saying_how(hits, self.limit, self.store, self.question.ledger)
 
     async def _why_none(self, hits: Sequence[Hit]) -> str:
         if hits:

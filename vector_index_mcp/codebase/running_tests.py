@@ -1,0 +1,118 @@
+"""Answers how the project's tests are run, from where projects write it.
+
+Each file of tests has the words of "how do I run the tests", and what says it may have none of them
+but `pytest`. So the guide for contributors, the README, and the files of tools are looked at.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from vector_index_mcp.codebase.lead import led
+from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import Hit, StoredChunk
+from vector_index_mcp.indexing.ledger import Ledger
+
+_TESTS = frozenset("test tests testing".split())
+_RUNNING = frozenset("command commands execute how launch run running start".split())
+_AROUND = frozenset(
+    "a all an are can ci codebase could do does end every for full functional i in integration is "
+    "it its library local locally my of on our package program project repo repository should "
+    "single suite suites that the there these this to unit up us want we what which whole with you "
+    "your".split()
+)
+"""Words of such questions that name no subject."""
+
+_GUIDE = re.compile(
+    r"(?:(?:\.github|docs?|\.?dev(?:elopment)?)/(?:[^/]+/)?)?"
+    r"(?:contributing|developing|development|developers?|hacking)(?:\.\w+)?"
+    r"|testing\.\w+|(?:agents|claude|gemini)\.md|tests?/(?:readme|testing)(?:\.\w+)?",
+    re.IGNORECASE,
+)
+_README = re.compile(r"readme(?:\.\w+)?", re.IGNORECASE)
+_COMMAND = re.compile(
+    r"\b(?:pytest|tox|nox|rspec|ctest|phpunit|busted|jest|vitest|-m unittest)\b"
+    r"|\b(?:make|npm|npm run|yarn|pnpm|bun|deno|cargo|go|mvn|rake|mix|dotnet|swift|just|task"
+    r"|composer|gradlew?|lein|sbt|stack|cabal|zig build|dune|meson)(?: -\S{1,40})? (?:tests?|check)\b"
+)
+_HEADING = re.compile(
+    r"^(?:#{1,6}|={1,6}) .{0,80}\btest(?:s|ing)?\b"
+    r"|^.{0,80}\btest(?:s|ing)?\b.{0,80}\n[=~^\"'*-]{3}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TOOLS = {
+    re.compile(r"(?:GNU)?[Mm]akefile"): re.compile(r"^(?:tests?|check)\s?:", re.MULTILINE),
+    re.compile(r"\.?[Jj]ustfile|[Tt]askfile\.ya?ml"): re.compile(
+        r"^\s{0,8}tests?\b[^=\n]*:", re.MULTILINE
+    ),
+    re.compile(r"package\.json|composer\.json"): re.compile(r'^\s{0,8}"tests?"\s?:', re.MULTILINE),
+    re.compile(r"tox\.ini|setup\.cfg"): re.compile(r"^\[(?:testenv|tool:pytest)", re.MULTILINE),
+    re.compile(r"noxfile\.py"): re.compile(r"^def \w{0,20}test", re.MULTILINE),
+    re.compile(r"pyproject\.toml"): re.compile(r"^\[tool\.(?:tox|pytest)", re.MULTILINE),
+}
+"""By the files of tools, what stands in them where they run tests."""
+_MOST_FILES = 40  # that are read
+_LIKELY = 0.8  # looked at for 40 projects, not measured: no labelled question is of this kind
+_NAME = "running tests"  # in explanations
+
+
+def asks_for_tests(query: Query) -> bool:
+    """Return whether a query asks how the tests are run, and nothing else."""
+    said = frozenset(token.lower() for token in query.tokens)
+    asks = not (said.isdisjoint(_TESTS) or said.isdisjoint(_RUNNING))
+    return asks and said <= _AROUND | _RUNNING | _TESTS
+
+
+async def saying_how(
+    hits: Sequence[Hit], limit: int, store: Store, ledger: Ledger
+) -> list[Hit] | None:
+    """Return `hits` behind the chunk that says best how the tests are run.
+
+    Args:
+        hits: What the search has found, best first.
+        limit: How many hits at most.
+        store: The store that was searched.
+        ledger: What is known of the project's files.
+
+    Returns:
+        At most `limit` hits; None if no chunk says it.
+
+    Raises:
+        StoreError: If the index cannot be read.
+    """
+    found = await store.rows(_where_written(ledger.keys()))
+    of_file = {key: [chunk for chunk, _ in rows] for key, rows in found.items()}
+    first = _best(of_file)
+    if first is None:
+        return None
+    behind = [chunk for chunk in of_file[first.key] if chunk.chunk_index > first.chunk_index]
+    return led([(first, behind)], hits, limit, name=_NAME, likely=_LIKELY)
+
+
+def _where_written(keys: Iterable[str]) -> list[str]:
+    """Return the files that may say it, those nearest to the project's top first."""
+    patterns = (_GUIDE, _README, *_TOOLS)
+    found = [key for key in keys if any(each.fullmatch(key) for each in patterns)]
+    return sorted(found, key=lambda key: (key.count("/"), len(key), key))[:_MOST_FILES]
+
+
+def _best(of_file: Mapping[str, Sequence[StoredChunk]]) -> StoredChunk | None:
+    """Return the chunk that says it best; None if none does."""
+    chunks = [chunk for key in _where_written(of_file) for chunk in of_file[key]]
+    best = max(chunks, key=_worth, default=None)  # the first one of several
+    return best if best is not None and _worth(best) else None
+
+
+def _worth(chunk: StoredChunk) -> int:
+    """Return how well a chunk says how tests are run: 3 is best, and 0 not at all.
+
+    Prose below a heading says it to a person; the file of a tool only does it.
+    """
+    for name, target in _TOOLS.items():
+        if name.fullmatch(chunk.key):
+            return int(target.search(chunk.text) is not None)
+    if not _COMMAND.search(chunk.text):
+        return 0
+    if _HEADING.search(f"# {chunk.scope}\n{chunk.text}"):
+        return 3
+    return 2 if _GUIDE.fullmatch(chunk.key) else 0
