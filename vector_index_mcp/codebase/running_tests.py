@@ -33,7 +33,8 @@ _README = re.compile(r"readme(?:\.\w+)?", re.IGNORECASE)
 _COMMAND = re.compile(
     r"\b(?:pytest|tox|nox|rspec|ctest|phpunit|busted|jest|vitest|-m unittest)\b"
     r"|\b(?:make|npm|npm run|yarn|pnpm|bun|deno|cargo|go|mvn|rake|mix|dotnet|swift|just|task"
-    r"|composer|gradlew?|lein|sbt|stack|cabal|zig build|dune|meson)(?: -\S{1,40})? (?:tests?|check)\b"
+    r"|composer|gradlew?|lein|sbt|stack|cabal|zig build|dune|meson)(?: -\S{1,40})?"
+    r" (?:tests?|check)\b"
 )
 _HEADING = re.compile(
     r"^(?:#{1,6}|={1,6}) .{0,80}\btest(?:s|ing)?\b"
