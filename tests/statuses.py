@@ -18,6 +18,7 @@ def status(**fields):
         "watcher": WatcherStatus(mode="events"),
         "is_writer": True,
         "skipped": {},
+        "skipped_files": {},
         "masked_credential_count": 0,
         "failed": {},
         "cut_by_lines": {},

@@ -222,7 +222,11 @@ async def test_a_name_that_stands_in_skipped_files_alone_is_told_with_them(proje
     write(project, {f"dist/{name}.js": code for name in ("a", "b", "c", "d")})
     write(project, {"gen/tables.py": large, "keys/own.pem": secret, "keys/other.py": secret})
     async with serving(codebase_of(project, FakeEmbedder())) as client:
-        await settled(client)
+        assert (await settled(client))["skipped_files"] == {
+            **{f"dist/{name}.js": "minified" for name in ("a", "b", "c", "d")},
+            "gen/tables.py": "too large",
+            "keys/own.pem": "may hold secrets",
+        }
         for query, note in {
             "initQueue": "'dist/a.js', 'dist/b.js', 'dist/c.js' and 1 more contain "
             "`initQueue` and are not indexed (minified).",

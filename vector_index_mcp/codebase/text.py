@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # imports more than a command that searches should wait for
         TriggerResult,
     )
 
+_MOST_SKIPPED = 5  # that are named
 _TO_FOLLOW = "a connected MCP client does that; `index` brings the index up to date once"
 
 
@@ -173,6 +174,9 @@ def lacking(status: "IndexStatus") -> list[str]:
     if status.skipped:
         skipped = ", ".join(f"{count} {reason}" for reason, count in status.skipped.items())
         lines.append(f"skipped: {skipped}")
+    if texts := [f"{path} ({reason})" for path, reason in status.skipped_files.items()]:
+        more = ", …" if len(texts) > _MOST_SKIPPED else ""
+        lines.append(f"of these, texts: {', '.join(texts[:_MOST_SKIPPED])}{more}")
     if status.masked_credential_count:
         lines.append(f"masked: {counted(status.masked_credential_count, 'credential')}")
     lines += [f"failed: {path}: {reason}" for path, reason in status.failed.items()]

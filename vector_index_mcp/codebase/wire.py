@@ -110,6 +110,9 @@ class IndexStatus(BaseModel):
     watcher: WatcherStatus
     is_writer: bool = Field(description="False while another process keeps this index fresh")
     skipped: dict[str, int] = Field(description="Files not indexed on purpose, by reason")
+    skipped_files: dict[str, str] = Field(
+        {}, description="Some of these files that may be texts, with the reason"
+    )
     masked_credential_count: int = Field(
         description="Credentials in indexed texts that were replaced by asterisks"
     )
@@ -217,6 +220,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         ),
         is_writer=progress.is_writer,
         skipped=dict(now.skipped),
+        skipped_files={record.key: record.reason for record in now.passed_over},
         masked_credential_count=now.masked,
         failed={r.key: r.reason for r in now.failed} | dict.fromkeys(now.disobeyed, DISOBEYED),
         cut_by_lines={record.key: record.reason for record in now.cut_by_lines},

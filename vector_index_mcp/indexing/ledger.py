@@ -6,9 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from vector_index_mcp.engine.types import FileRecord, Holding
+from vector_index_mcp.files.read import BINARY, NOT_A_FILE
 from vector_index_mcp.files.scan import CLAIMED, DISTRUSTED, Stamp
 
 INDEXED, SKIPPED, FAILED = "indexed", "skipped", "failed"
+_WITHOUT_TEXT = frozenset({BINARY, NOT_A_FILE})
 GIVEN_UP = "given up"
 """How the reason begins if a file fails at every try, so that only a change leads to another."""
 # Up to so many changed keys are inserted one by one; if there are more, all keys are sorted again.
@@ -18,6 +20,11 @@ _FEW_KEYS = 1_000
 def is_cut_by_lines(record: FileRecord) -> bool:
     """Whether a file was cut by its lines since it could not be parsed; the reason says why."""
     return record.state == INDEXED and bool(record.reason)
+
+
+def is_passed_over(record: FileRecord) -> bool:
+    """Whether a file is skipped although somebody might look for what it says: it is no binary."""
+    return record.state == SKIPPED and record.reason not in _WITHOUT_TEXT
 
 
 class Ledger:
@@ -36,6 +43,8 @@ class Ledger:
         """The records of files that failed, by file."""
         self.cut_by_lines: dict[str, FileRecord] = {}
         """The records of files that could not be parsed, by file."""
+        self.passed_over: dict[str, FileRecord] = {}
+        """The records of files that are skipped though they may be texts, by file."""
         self.chunk_count = 0
         self.masked_count = 0
         """How many credentials in the indexed texts were masked."""
@@ -95,6 +104,8 @@ class Ledger:
             self.failed[record.key] = record
         if is_cut_by_lines(record):
             self.cut_by_lines[record.key] = record
+        if is_passed_over(record):
+            self.passed_over[record.key] = record
         if unembedded:
             self._without_vector[record.key] = unembedded
             self.unembedded_count += unembedded
@@ -116,6 +127,7 @@ class Ledger:
         self._count(record, -1)
         self.failed.pop(record.key, None)
         self.cut_by_lines.pop(record.key, None)
+        self.passed_over.pop(record.key, None)
         self.unembedded_count -= self._without_vector.pop(record.key, 0)
         self._waiting.pop(record.key, None)
 

@@ -157,6 +157,8 @@ class Status:
     """How many credentials in indexed texts were masked."""
     skipped: Mapping[str, int]
     """How many files are not indexed on purpose, by reason."""
+    passed_over: Sequence[FileRecord]
+    """Some of these that may be texts."""
     failed: Sequence[FileRecord]
     cut_by_lines: Sequence[FileRecord]
     unreadable: Sequence[str]
@@ -240,6 +242,7 @@ def status_of(
         given_up=ledger.given_up_count,
         masked=ledger.masked_count,
         skipped=_skipped(ledger, outlook),
+        passed_over=[*islice(ledger.passed_over.values(), MOST_LISTED)],
         failed=[*islice(ledger.failed.values(), MOST_LISTED)],
         cut_by_lines=[*islice(ledger.cut_by_lines.values(), MOST_LISTED)],
         unreadable=outlook.unreadable[:MOST_LISTED] if outlook is not None else [],

@@ -57,6 +57,16 @@ def test_an_index_that_cannot_be_read_is_not_told_as_an_empty_one(fields, words)
     assert f"index: {words}" in of_status(status(**NOTHING | fields)).splitlines()
 
 
+def test_texts_that_are_skipped_are_named_but_not_all_of_many():
+    files = {f"data/{n}.json": "too large" for n in range(4)} | {".env": "may hold secrets"}
+    few = status(skipped={"too large": 4, "may hold secrets": 1}, skipped_files=files)
+    named = ", ".join(f"{path} ({reason})" for path, reason in files.items())
+    assert f"of these, texts: {named}" in of_status(few).splitlines()
+    many = status(skipped={"too large": 6}, skipped_files=files | {"z.json": "too large"})
+    assert f"of these, texts: {named}, …" in of_status(many).splitlines()
+    assert "of these" not in of_status(status(skipped={"binary": 1}))
+
+
 def test_of_vectors_that_are_all_there_nothing_is_told():
     assert "vectors" not in of_status(lacking(embedded_chunk_count=12_000))
 

@@ -44,6 +44,8 @@ def test_the_counts_are_those_of_the_records_however_they_came_and_went(steps):
         assert ledger.count(state) == sum(record.state == state for record in left)
         assert ledger.reasons(state) == Counter(r.reason for r in left if r.state == state)
     assert ledger.failed == {key: r for key, r in expected.items() if r.state == FAILED}
+    passed_over = {k: r for k, r in expected.items() if r.state == SKIPPED and r.reason != "binary"}
+    assert ledger.passed_over == passed_over
 
 
 def test_the_most_frequent_reason_comes_first():
