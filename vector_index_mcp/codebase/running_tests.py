@@ -29,6 +29,7 @@ _GUIDE = re.compile(
     r"|testing\.\w+|(?:agents|claude|gemini)\.md|tests?/(?:readme|testing)(?:\.\w+)?",
     re.IGNORECASE,
 )
+"""The texts for people and agents who work on the project."""
 _README = re.compile(r"readme(?:\.\w+)?", re.IGNORECASE)
 _COMMAND = re.compile(
     r"\b(?:pytest|tox|nox|rspec|ctest|phpunit|busted|jest|vitest|-m unittest)\b"
@@ -36,11 +37,13 @@ _COMMAND = re.compile(
     r"|composer|gradlew?|lein|sbt|stack|cabal|zig build|dune|meson)(?: -\S{1,40})?"
     r" (?:tests?|check)\b"
 )
+"""What somebody types to run tests."""
 _HEADING = re.compile(
     r"^(?:#{1,6}|={1,6}) .{0,80}\btest(?:s|ing)?\b"
     r"|^.{0,80}\btest(?:s|ing)?\b.{0,80}\n[=~^\"'*-]{3}",
     re.IGNORECASE | re.MULTILINE,
 )
+"""A heading of a section about tests, in Markdown, AsciiDoc or reStructuredText."""
 _TOOLS = {
     re.compile(r"(?:GNU)?[Mm]akefile"): re.compile(r"^(?:tests?|check)\s?:", re.MULTILINE),
     re.compile(r"\.?[Jj]ustfile|[Tt]askfile\.ya?ml"): re.compile(
@@ -53,7 +56,7 @@ _TOOLS = {
 }
 """By the files of tools, what stands in them where they run tests."""
 _MOST_FILES = 40  # that are read
-_LIKELY = 0.8  # looked at for 40 projects, not measured: no labelled question is of this kind
+_LIKELY = 0.8  # looked at for 47 packages, not measured: no labelled question is of this kind
 _NAME = "running tests"  # in explanations
 
 
