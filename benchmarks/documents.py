@@ -37,7 +37,7 @@ from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import Hit, Vector
 from vector_index_mcp.files.language import language_of
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.loading import load_documents
 from vector_index_mcp.settings import Settings
 

@@ -47,7 +47,7 @@ from vector_index_mcp.engine.search import FEWEST_CANDIDATES, compared
 from vector_index_mcp.engine.signals import SIGNALS
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk, Vectors
 from vector_index_mcp.engine.words import joined, last_name
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.loading import load_codebase
 from vector_index_mcp.settings import Settings
 

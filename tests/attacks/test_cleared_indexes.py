@@ -19,12 +19,12 @@ from writing import write
 
 from vector_index_mcp.console import belongings
 from vector_index_mcp.files.removal import remove_file_at
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.locks import LOCKS, held
 from vector_index_mcp.indexing.marks import MARK
 from vector_index_mcp.indexing.owners import Owners
 from vector_index_mcp.indexing.ownership import LOCK, Records, Standing
 from vector_index_mcp.indexing.removal import remove_index
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.folders import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
 

@@ -9,7 +9,7 @@ from fakes import FakeEmbedder
 from serving import codebase_of, contents, converged, fresh_contents, without_time
 from writing import write
 
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 
 FLIPS = int(os.environ.get("FLIPS", "8"))
 FILES = {f"m{i}.py": f"def number_{i}(value):\n    return value + {i}\n" for i in range(30)}

@@ -28,9 +28,9 @@ from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing import ownership
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.marks import MARK, place_of
 from vector_index_mcp.indexing.ownership import Records, Standing
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio
 

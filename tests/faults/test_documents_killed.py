@@ -20,7 +20,7 @@ from writing import write
 
 from vector_index_mcp.documents.configuration import read
 from vector_index_mcp.documents.home import Home
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = [
     pytest.mark.anyio,
@@ -43,7 +43,7 @@ from fakes import FakeEmbedder
 from qmd import documents_of
 from vector_index_mcp.documents.configuration import Collection, read
 from vector_index_mcp.documents.home import Home
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 
 folder, seed = Path(sys.argv[1]), int(sys.argv[2])
 home = Home("index", folder / "conf/index.yml", str(folder / "index.lancedb"))

@@ -18,7 +18,7 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = [
     pytest.mark.anyio,
@@ -60,7 +60,7 @@ def die():
 
 async def index():
     codebase = codebase_of(Path(project), FakeEmbedder())  # imports everything
-    from vector_index_mcp.indexing.keeper import Role
+    from vector_index_mcp.indexing.role import Role
     home = importlib.import_module(module)
     for parent in parents:
         home = getattr(home, parent)

@@ -30,9 +30,9 @@ from writing import write
 from vector_index_mcp.errors import Problem, StoreError
 from vector_index_mcp.indexing import indexer, keeper
 from vector_index_mcp.indexing.following import settle
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings

@@ -32,8 +32,8 @@ from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
 from vector_index_mcp.indexing import asking
 from vector_index_mcp.indexing.indexer import FILES_PER_BATCH
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from vector_index_mcp.datasets.making import About
 from vector_index_mcp.datasets.manifest import said_in
 from vector_index_mcp.datasets.workshop import Order
 from vector_index_mcp.errors import BusyError, SettingsError, UnknownError, VectorIndexError
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.loading import index_of_texts
 from vector_index_mcp.settings import Settings
 

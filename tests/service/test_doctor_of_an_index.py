@@ -19,7 +19,7 @@ from vector_index_mcp.doctor.index import first_answer, index, service
 from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.folders import state_folder
 from vector_index_mcp.settings import Settings
 

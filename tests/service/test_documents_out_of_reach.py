@@ -8,7 +8,7 @@ from writing import write
 
 from vector_index_mcp.documents import calls
 from vector_index_mcp.documents.reach import out_of_reach
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio
 

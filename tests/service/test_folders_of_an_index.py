@@ -23,10 +23,11 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
 from vector_index_mcp.indexing import keeper
 from vector_index_mcp.indexing.asking import ask
-from vector_index_mcp.indexing.keeper import Options, Role
+from vector_index_mcp.indexing.keeper import Options
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
 from vector_index_mcp.processes import detached

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from serving import codebase_of, contents, converged, fresh_contents, without_time
 from waiting import eventually
 
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -32,8 +32,8 @@ from writing import write
 
 from vector_index_mcp.engine.store import Index, reach, tables
 from vector_index_mcp.errors import Problem, StorageError
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.place import Remote
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.objects.opening import opened
 
 pytestmark = pytest.mark.anyio

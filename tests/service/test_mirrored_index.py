@@ -35,7 +35,6 @@ from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.removal import Left
 from vector_index_mcp.indexing import vectors
 from vector_index_mcp.indexing.indexer import Indexer
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.mirroring import cleaning, layout, limits, mirror, publishing
 from vector_index_mcp.indexing.mirroring.fetching import fetch
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
@@ -45,6 +44,7 @@ from vector_index_mcp.indexing.mirroring.publishing import State, publish
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.ownership import Records
 from vector_index_mcp.indexing.removal import remove_index
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.settings import Settings
 

@@ -5,7 +5,7 @@ from fakes import FakeEmbedder
 from serving import Gate, call, codebase_of, converged, failing_call, found, serving, settled
 from writing import write
 
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio
 

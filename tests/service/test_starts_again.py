@@ -31,9 +31,9 @@ from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.store.schema import FORMAT
 from vector_index_mcp.errors import StoreError
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.opening import Opener
 from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio
 

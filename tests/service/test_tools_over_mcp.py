@@ -27,7 +27,7 @@ from writing import write
 from vector_index_mcp.codebase import triggering
 from vector_index_mcp.codebase.rendering import search_result
 from vector_index_mcp.indexing import service as index_service
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.state import State
 from vector_index_mcp.serving import sets
 from vector_index_mcp.serving.server import Lazily, build_server

@@ -17,9 +17,9 @@ from vector_index_mcp.errors import ModelNotFoundError, StorageError, WorkerDied
 from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing import indexer, vectors
 from vector_index_mcp.indexing.activity import Activity
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from writing import write
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.indexing import verify
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import Problem, SettingsError, StoreError, counted
 from vector_index_mcp.indexing import following
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.state import State
 from vector_index_mcp.indexing.vectors_given import share_vectors
@@ -38,7 +38,7 @@ async def index(project: Path, settings: Settings, began: float, *, force: bool)
         force: Read every file again.
     """
     codebase = await open_codebase(project, settings, is_about_to_index=True)
-    async with codebase.running(Role.VISITOR):
+    async with codebase.running(Role.DEPUTY):
         with progress.shown() as bar:
             await following.follow_fetch(bar, codebase.index)
             indexing = await codebase.index.trigger(force_reindex=force)

@@ -28,10 +28,10 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.foreign import visible, visible_values
 from vector_index_mcp.indexing import following
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.mirroring.cleaning import clean
 from vector_index_mcp.indexing.mirroring.publishing import Published, State, ahead_of, publish
 from vector_index_mcp.indexing.mirroring.reading import USUAL_BRANCHES
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.team_vectors import TeamPlace
 from vector_index_mcp.indexing.vectors_given import share_vectors
 from vector_index_mcp.objects.opening import opened

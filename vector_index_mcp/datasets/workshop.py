@@ -35,8 +35,8 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.files.folder import is_broad
 from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
-from vector_index_mcp.indexing.keeper import Role
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.processes import git
 

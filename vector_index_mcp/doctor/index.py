@@ -234,7 +234,7 @@ def first_answer(case: Case) -> Finding:
 
 
 async def _times_here(subject: Subject) -> list[float]:
-    from vector_index_mcp.indexing.keeper import Role
+    from vector_index_mcp.indexing.role import Role
 
     opened = await subject.open()
     async with opened.running(Role.READER):

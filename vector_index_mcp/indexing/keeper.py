@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from vector_index_mcp.indexing.place import Place, Remote
 from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.remedies import Remedies
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
@@ -74,17 +74,6 @@ class Options:
     silence_of_service: Callable[[], str] = str
     """Returns why the service that keeps this index follows no changes now: it does not answer.
     Empty if it answers, or none runs. May take seconds."""
-
-
-class Role(StrEnum):
-    """What a process does for the index besides answering questions."""
-
-    KEEPER = "keeper"
-    """Watches the folders and becomes the writer as soon as there is no other."""
-    VISITOR = "visitor"
-    """Brings the index up to date once, unless another process keeps it."""
-    READER = "reader"
-    """Changes nothing."""
 
 
 class Keeper:
@@ -205,13 +194,13 @@ class Keeper:
         self.opened.set()
         async with anyio.create_task_group() as preparations:
             preparations.start_soon(kept.vectors.expect_model)
-            if role is Role.KEEPER:
+            if role.watches:
                 # Before the first walk, so that an event reports what changes during the walk.
                 preparations.start_soon(kept.freshness.start, indexer.outlook)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._activity.log_stalls)
             tasks.start_soon(self._notice_loss, indexer)
-            if role is Role.KEEPER:
+            if role.watches:
                 tasks.start_soon(kept.freshness.rescan_forever, indexer)
                 tasks.start_soon(kept.freshness.sweep_forever, indexer)
             tasks.start_soon(indexer.write_forever)

@@ -22,7 +22,7 @@ from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
-from vector_index_mcp.indexing.keeper import Keeper, Kept, Options, Role
+from vector_index_mcp.indexing.keeper import Keeper, Kept, Options
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.mirroring.fetching import Fetch
@@ -30,6 +30,7 @@ from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.reading import Reader
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.settled import note_settled
 from vector_index_mcp.indexing.state import StateMachine
@@ -221,8 +222,7 @@ class LiveIndex:
     @property
     def refusal(self) -> str:
         """Why this process may not write the index; empty if it may, or if another one writes."""
-        refusal = self._keeper.opener.refusal
-        return "" if refusal is None else self.remedies.message(refusal)
+        return self.remedies.message(refusal) if (refusal := self._keeper.opener.refusal) else ""
 
     async def is_kept_elsewhere(self) -> bool:
         """Whether another process writes the index, and no error or refusal is known here."""

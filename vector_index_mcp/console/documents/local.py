@@ -12,7 +12,7 @@ from vector_index_mcp.documents import calls
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.errors import StoreError
-from vector_index_mcp.indexing.keeper import Role
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.loading import open_documents
 from vector_index_mcp.settings import Settings
 
@@ -53,11 +53,11 @@ async def answered(
     documents = await open_documents(home.configuration, settings)
     fail = partial(_fail_in_the_end, documents, is_writing=name in _WRITES)
     is_there = os.path.exists(home.index)  # noqa: ASYNC240 - one look
-    role = Role.READER if is_there and name in _LOOKS else Role.VISITOR
+    role = Role.READER if is_there and name in _LOOKS else Role.DEPUTY
     async with documents.running(role):
         if waits and name in _WRITES and await documents.index.is_kept_elsewhere():
             return None
-        if role is Role.VISITOR and name not in _UPDATES:
+        if role is not Role.READER and name not in _UPDATES:
             with suppress(StoreError):  # it is logged, and the index can be searched as it is
                 async with calls.beside(fail):
                     await calls.catch_up(documents, tell)
