@@ -1045,6 +1045,32 @@ async def test_an_answer_says_which_score_none_has(live):
     assert answer["structuredContent"]["note"] == f"{said} minimum score to see more"
 
 
+@pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
+@pytest.mark.parametrize(
+    ("query", "absent"),
+    [
+        ("PAY-CERT-18", "'PAY-CERT-18'"),
+        ("what does pay-cert-17 mean", ""),
+        ("is PAY_CERT or pay-cert-17 a budget", "'PAY_CERT'"),
+        ("meeting-2024-01 budget", ""),  # a file's name
+        ("budget of 2024-01-02", ""),
+    ],
+)
+async def test_a_name_that_no_text_has_is_not_taken_for_a_similar_one(live, tool, query, absent):
+    _, client, folder = live
+    write(folder, {"notes/errors.md": "# Errors\n\nPAY-CERT-17: the certificate is too old.\n"})
+
+    async def is_found():
+        return await results_of(client, "search", query="certificate")
+
+    await eventually(is_found)
+    answer = (await called(client, tool, query=query, minScore=0))["structuredContent"]
+    assert answer["results"]
+    has = f"No indexed text contains {absent}; the results have other words of the query"
+    assert (has in answer.get("note", "")) == bool(absent)
+    assert ("No indexed text" in answer.get("note", "")) == bool(absent)
+
+
 async def none_is_found(client, **arguments):
     return not await results_of(client, **arguments)
 

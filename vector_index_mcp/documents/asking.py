@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from vector_index_mcp.documents.absent import names_in, names_outside
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
 from vector_index_mcp.documents.conditions import date_of, has_conditions, understood
 from vector_index_mcp.documents.contexts import context_of
@@ -20,7 +21,14 @@ from vector_index_mcp.engine.prose.searching import Search
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk, Vector
-from vector_index_mcp.errors import EmbeddingError, NoVectorsError, QueryError, counted, encodable
+from vector_index_mcp.errors import (
+    EmbeddingError,
+    NoVectorsError,
+    QueryError,
+    counted,
+    encodable,
+    quoted,
+)
 from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
 from vector_index_mcp.indexing.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
@@ -158,6 +166,7 @@ async def search(
         await out_of_reach(documents, wanted.collection),
         *conditional.senseless,
         *_limits(wanted, found, answered, no_model, uses_meaning=uses_meaning),
+        _of_absent(finder.absent, found),
     ]
     note = ". ".join(filter(None, limits))
     return Answer(wanted, stems, found, note, time.monotonic() - began)
@@ -216,6 +225,14 @@ def _limits(
     return limits
 
 
+def _of_absent(names: Sequence[str], found: Sequence[Found]) -> str:
+    """Say which names no text has, so that nobody takes a similar one for a match."""
+    lacking = names_outside(names, [each.chunk.text for each in found])  # as they are now
+    named = " or ".join(map(quoted, lacking))
+    has = "; the results have other words of the query" if found else ""
+    return f"No indexed text contains {named}{has}" if named else ""
+
+
 def _checked(query: str) -> str:
     text = encodable(query).strip()
     if len(text) > LONGEST_QUERY_CHARS:
@@ -263,6 +280,8 @@ class _Finder:
     ) -> None:
         self.is_without_vectors = False
         """Whether `find` saw that the index has no vectors."""
+        self.absent: Sequence[str] = ()
+        """The names in the query that `find` saw in no text of the index."""
         self._model_deadline: float | None = None
         self._documents = documents
         self._wanted = wanted
@@ -272,6 +291,11 @@ class _Finder:
 
     async def find(self, store: Store, question: Question, limit: int) -> list[Hit]:
         """Return the best chunk of each of the best documents."""
+        hits = await self._found(store, question, limit)
+        await self._note_absent(store, hits, question.ledger)
+        return hits
+
+    async def _found(self, store: Store, question: Question, limit: int) -> list[Hit]:
         mode, ledger = self._wanted.mode, question.ledger
         if not self._stems and self._keys:  # only conditions: return the newest that meet them
             rows = await store.rows(self._keys)
@@ -287,6 +311,14 @@ class _Finder:
             return await search.by_meaning(vector)
         fusion = await search.by_both(vector, ledger.chunk_count, await self._reworded())
         return fusion.ranked(await self._judged(fusion.to_rerank))[:limit]
+
+    async def _note_absent(self, store: Store, hits: Sequence[Hit], ledger: Ledger) -> None:
+        texts = (f"{hit.chunk.key} {hit.chunk.text}" for hit in hits)
+        names = names_outside(names_in(self._wanted.query), texts)
+        names = names_outside(names, ledger.keys() if names else ())
+        self.absent = [
+            name for name in names if not await store.contents.has_text(name, self._filters)
+        ]
 
     async def _reworded(self) -> list[tuple[str, Vector]]:
         """Return the query in the language model's words, each with its embedding."""

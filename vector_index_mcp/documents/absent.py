@@ -1,0 +1,33 @@
+"""Finds names in a query, such as error codes, that no text has. Pure.
+
+Documents are found by the words of a query, and a name such as `PAY-CERT-18` has several. So one
+with most of them, such as `PAY-CERT-17`, scores almost as high as the name itself.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from vector_index_mcp.engine.spelling import folded
+
+_TOKEN = re.compile(r"\w[\w.-]*\w")
+_CODE_LIKE = re.compile(r"\w_\w|[a-z][A-Z]|[^\W\d_][\w.-]*\d|\d[\w.-]*[^\W\d_]")
+_FEWEST_CHARS, _MOST_CHARS = 5, 100  # of a name: not `2nd`, `10am`
+_MOST_NAMES = 3
+
+
+def names_in(query: str) -> list[str]:
+    """Return the first few names in a query: words with underscores, or letters and digits."""
+    tokens = dict.fromkeys(_TOKEN.findall(query))
+    return [
+        token
+        for token in tokens
+        if _FEWEST_CHARS <= len(token) <= _MOST_CHARS
+        and token.isascii()  # others have several spellings
+        and _CODE_LIKE.search(token)
+    ][:_MOST_NAMES]
+
+
+def names_outside(names: Sequence[str], texts: Iterable[str]) -> list[str]:
+    """Return the names that stand in none of the texts or paths, in any case."""
+    folded_texts = [folded(text) for text in texts] if names else []
+    return [name for name in names if not any(folded(name) in text for text in folded_texts)]
