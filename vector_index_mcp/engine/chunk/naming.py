@@ -13,6 +13,7 @@ _NAME_TYPES = re.compile(
     r"identifier|^(\w+_)?name$|^(word|constant|alias|atom|constructor|object_reference)$"
 )
 _WRITABLE = re.compile(r"(?=.*[^\W\d])[^\s(){}\[\],;\"'`]+")
+_COMPUTED = re.compile(r"\[[\w$.]+\]")
 _QUOTED = re.compile(r"""(["'])([^"']*)\1""")
 _GENERICS = re.compile(r"<[^<>]*>|\s+")
 _INNERMOST_LAST = frozenset({"reference_declarator", "parenthesized_declarator"})
@@ -84,6 +85,8 @@ def _identifiers_below(node: Node) -> Iterator[Node]:
 def name_of(node: Node) -> str:
     """Return a name as people write it (`Foo::bar`), without generics, quotes or sigils."""
     text = _GENERICS.sub("", text_of(node)[: 4 * _MAX_NAME_CHARS])
+    if node.type == "computed_property_name":  # JavaScript: `[Symbol.iterator]`
+        text = text[1:-1] if _COMPUTED.fullmatch(text) else ""
     text = text.removeprefix("$").strip("'\"`:")
     return text if len(text) <= _MAX_NAME_CHARS and _WRITABLE.fullmatch(text) else ""
 

@@ -80,6 +80,11 @@ def test_no_definition_is_both_structure_and_value(language):
             ["constant port", "constant a-b", "method run", "function go"],
         ),
         ("javascript", "let K = class { m() {} };", ["class K", "  method m"]),
+        (
+            "javascript",
+            "class K { static [kRetry]() {} get [Symbol.iterator]() {} [a + b]() {} }",
+            ["class K", "  method kRetry", "  method Symbol.iterator", "  (method)"],
+        ),
         ("typescript", "const f = <T,>(a: T): T => a;", ["function f"]),
         ("lua", "M.foo = function() end", ["function M.foo"]),
         ("lua", "local f = function() end", ["function f"]),
