@@ -128,6 +128,25 @@ def test_a_dataset_is_added_to_looked_at_and_examined():
         assert "guide: " in ran(place, "validate", "guide", status=1).stdout
 
 
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        ('{"id": ', "the manifest is no JSON"),
+        ("[]", "the manifest: Expected object"),
+        ('{"name": "x"}', "id: "),
+    ],
+)
+def test_what_is_wrong_with_a_manifest_is_told_whose_folder_is_named(manifest, words):
+    with place_of({}, **NO_MODEL) as place:
+        write(place.folder, {"datasets/bad/manifest.json": manifest})
+        done = ran(place, "validate", "bad", status=2)
+        path = place.folder / "datasets/bad/manifest.json"
+        assert f"{path}: " in done.stderr
+        assert words in done.stderr
+        assert "does not exist" not in done.stderr
+        assert "does not exist" in ran(place, "validate", "good", status=2).stderr
+
+
 async def test_an_mcp_client_of_the_original_needs_no_other_arguments():
     with place_of({}, **NO_MODEL) as place:
         write(place.folder, {"elsewhere/broken/manifest.json": "{ nope"})

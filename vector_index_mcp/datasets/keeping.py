@@ -54,6 +54,20 @@ def manifest_of(root: Path, id_: str) -> Path:
     return found[id_][0]
 
 
+def unreadable(root: Path, name: str) -> tuple[Path, str] | None:
+    """Return the manifest in a folder of this name, and why it cannot be read; None if it can be.
+
+    None as well if there is no such manifest.
+    """
+    for path in finding.find(root).paths:
+        if path.parent.name == name:
+            try:
+                manifest.said_in(path)
+            except BadDatasetError as error:
+                return path, str(error)
+    return None
+
+
 def delete(path: Path, root: Path, project: Path) -> Path | None:
     """Delete the dataset that a manifest describes.
 

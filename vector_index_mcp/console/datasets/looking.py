@@ -82,7 +82,8 @@ def in_words(error: str) -> str:
     try:
         faults = json.loads(error)
         return "; ".join(
-            f"{'.'.join(map(str, each['path']))}: {each['message']}" for each in faults
+            f"{'.'.join(map(str, each['path'])) or 'the manifest'}: {each['message']}"
+            for each in faults
         )
     except (ValueError, LookupError, TypeError):
         return error
@@ -103,12 +104,15 @@ def manifest_of(line: argparse.Namespace) -> Path:
 
     Raises:
         SettingsError: If several folders have a dataset with its id.
-        UnknownError: If there is no such dataset; lists those that exist.
+        UnknownError: If there is no such dataset; lists those that exist, or says what is wrong
+            with the manifest in the folder of that name.
     """
     root = resolved(line.output)
     try:
         return keeping.manifest_of(root, line.dataset_id)
     except UnknownError as error:
+        if (bad := keeping.unreadable(root, line.dataset_id)) is not None:
+            raise UnknownError(f"{bad[0]}: {in_words(bad[1])}") from error
         known = ", ".join(sorted(keeping.manifests(root))) or "no datasets"
         raise UnknownError(f"{error} in {root}; that folder has {known}") from error
 
