@@ -104,7 +104,7 @@ async def test_words_that_say_little_are_not_told_as_missing(tmp_path):
         note = (await call(client, "search_index", query="how long to wait after a flood"))["note"]
         assert "No searched file contains 'flood'." in note
         assert (await call(client, "search_index", query="after"))["absent"] == ["after"]
-        asked = "who was told at pause:412, Line 7"
+        asked = "who was told at pause:412, Line 7, after five"
         note = (await call(client, "search_index", query=asked))["note"]
         assert "No searched file contains" not in (note or "")
         note = (await call(client, "search_index", query="pause for 412 seconds"))["note"]
@@ -226,6 +226,7 @@ async def test_a_name_that_stands_in_skipped_files_alone_is_told_with_them(proje
             **{f"dist/{name}.js": "minified" for name in ("a", "b", "c", "d")},
             "gen/tables.py": "too large",
             "keys/own.pem": "may hold secrets",
+            "keys/other.py": "may hold secrets",
         }
         for query, note in {
             "initQueue": "'dist/a.js', 'dist/b.js', 'dist/c.js' and 1 more contain "
