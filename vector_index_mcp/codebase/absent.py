@@ -30,11 +30,11 @@ _LINE = re.compile(r"\bline(?= \d)|(?<=\bline )\d+|(?<=\w:)\d+\b")
 """A line's number, and the word `line` before it, in a traceback."""
 _SAYS_LITTLE = frozenset(
     "after again all also always any before been being both came come comes does doing done during "
-    "each eight else ever every first five four gave get gets give given gives goes good got happen "
-    "happens kept lets long made make makes many more most much never new nine not off once one "
-    "only other out over put puts said same say says second seen seven six some still such taken "
-    "tell tells ten than third three told too took two under until used uses using very want wants "
-    "was well were while without".split()
+    "each eight else ever every first five four gave get gets give given gives goes good got "
+    "happen happens kept lets long made make makes many more most much never new nine not off once "
+    "one only other out over put puts said same say says second seen seven six some still such "
+    "taken tell tells ten than third three told too took two under until used uses using very want "
+    "wants was well were while without".split()
 )
 """Words of a question that nobody looks for: that no text has one tells nothing."""
 _LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log

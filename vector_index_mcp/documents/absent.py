@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from vector_index_mcp.engine.spelling import folded
 
 _TOKEN = re.compile(r"\w[\w.-]*\w")
-_CODE_LIKE = re.compile(r"\w_\w|[a-z][A-Z]|[^\W\d_][\w.-]*\d|\d[\w.-]*[^\W\d_]")
+_COMPOUND = re.compile(r"\w_\w|[a-z][A-Z]")
 _FEWEST_CHARS, _MOST_CHARS = 5, 100  # of a name: not `2nd`, `10am`
 _MOST_NAMES = 3
 
@@ -23,8 +23,13 @@ def names_in(query: str) -> list[str]:
         for token in tokens
         if _FEWEST_CHARS <= len(token) <= _MOST_CHARS
         and token.isascii()  # others have several spellings
-        and _CODE_LIKE.search(token)
+        and _is_name(token)
     ][:_MOST_NAMES]
+
+
+def _is_name(token: str) -> bool:
+    has_both = any(map(str.isdigit, token)) and any(map(str.isalpha, token))
+    return has_both or _COMPOUND.search(token) is not None
 
 
 def names_outside(names: Sequence[str], texts: Iterable[str]) -> list[str]:
