@@ -26,6 +26,9 @@ _SEPARATORS = str.maketrans("", "", "_-")
 _FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
 _LEAST_HELD = 0.25  # of what the candidates have of a query, for one that may repeat much of it
 _BETWEEN_NAMES = re.compile(rf"[\s{SCOPE_SEPARATOR}/.<>(),:]+")
+_MANY_CHUNKS = 4  # a file that only passes on what others define has fewer
+_UNIT_TESTS = re.compile(rf"(?:^|{SCOPE_SEPARATOR})module tests?(?:{SCOPE_SEPARATOR}|$)")
+"""The scope of Rust's unit tests, which lie in the file that they test."""
 _OTHER_SPELLING = 0.7  # the worth of a definition in another spelling than the query's
 
 
@@ -277,12 +280,22 @@ def verbatim(ctx: Context, chunk: StoredChunk) -> float:
 def kind_of_file(ctx: Context, chunk: StoredChunk) -> float:
     """Lower chunks of tests, docs, generated and vendored code, unless the query asks for them."""
     factor = 1.0
-    for kind in kinds.kinds_of(chunk.key, chunk.language) - ctx.query.kinds:
+    for kind in _kinds_of(chunk) - ctx.query.kinds:
         if kind == kinds.TEST and ctx.query.names_tests:
             factor *= ctx.weights.test_when_named
         else:
             factor *= getattr(ctx.weights, kind)
     return factor
+
+
+def _kinds_of(chunk: StoredChunk) -> frozenset[str]:
+    """Return the kinds of a chunk: those of its file's path, but for what the file has in fact."""
+    found = kinds.kinds_of(chunk.key, chunk.language)
+    if chunk.symbols and chunk.total_chunks >= _MANY_CHUNKS:
+        found -= {kinds.BARREL}
+    if chunk.language == "rust" and _UNIT_TESTS.search(chunk.scope):
+        found |= {kinds.TEST}
+    return found
 
 
 SIGNALS: dict[str, Signal] = {

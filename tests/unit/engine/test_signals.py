@@ -267,6 +267,32 @@ def test_a_file_that_only_passes_names_on_yields():
     assert factor("kind_of_file", "where are cookies parsed", stored("a/__init__.py")) < 1
 
 
+def test_a_file_that_defines_much_is_real_whatever_it_is_called():
+    query = "where are cookies parsed"
+    large = {"total_chunks": 4, "symbols": ["parse"]}
+    for key in ("a/__init__.py", "src/mod.rs", "lib/index.js"):
+        assert factor("kind_of_file", query, stored(key, **large)) == 1
+        assert factor("kind_of_file", query, stored(key, **large | {"total_chunks": 3})) < 1
+        assert factor("kind_of_file", query, stored(key, **large | {"symbols": []})) < 1
+
+
+@pytest.mark.parametrize(
+    ("language", "scope", "is_test"),
+    [
+        ("rust", "module tests", True),
+        ("rust", "module a › module test › function works", True),
+        ("rust", "module testing", False),
+        ("rust", "function tests", False),
+        ("ruby", "module tests", False),
+    ],
+)
+def test_unit_tests_beside_what_they_test_yield_as_others(language, scope, is_test):
+    query = "where are cookies parsed"
+    inside = factor("kind_of_file", query, stored("src/a.rs", language=language, scope=scope))
+    apart = factor("kind_of_file", query, stored("tests/a.rs", language=language))
+    assert inside == (apart if is_test else 1)
+
+
 def test_a_file_of_two_kinds_yields_twice():
     query = "where are cookies parsed"
     both = factor("kind_of_file", query, stored("vendor/tests/a.py"))
