@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from vector_index_mcp.engine.file_order import FileEvidence, Found, in_order
+from vector_index_mcp.engine.kinds import DOCS, kinds_of
 from vector_index_mcp.engine.likelihood import (
     BY_MEANING,
     BY_WORDS,
@@ -24,6 +25,8 @@ from vector_index_mcp.engine.why import why
 WEIGHTS = Weights()
 # A cosine this far below the best counts 0. Chosen on 36 packages (benchmarks/README.md).
 _SPAN = 0.4
+_WEAK = 0.2  # the likelihood of the best hit below which another kind of file may answer
+_PLACE_OF_DOCUMENT = 4  # the last of the five hits that are shown by default
 MOST_OTHERS = 6
 """How many other chunks of its file a hit names at most; some may be hits themselves."""
 STEPS = frozenset({"support", "spread", "files"})
@@ -71,6 +74,9 @@ def best(
         by_file.setdefault(hit.chunk.key, []).append(hit.chunk)
     cosines = cosines_of(lexical, semantic)
     judged = _judged(hits[: max(limit, JUDGED_TOGETHER)], found, cosines)
+    if judged and likelihood(judged[0]) < _WEAK:
+        hits = _with_a_document(hits, found)
+        judged = _judged(hits[: max(limit, JUDGED_TOGETHER)], found, cosines)
     shown = []
     for hit, parts in zip(hits[:limit], judged, strict=False):
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]
@@ -88,6 +94,28 @@ def _with_files_in_order(
         return list(found.hits), {}
     files = found.evidence()
     return in_order(found, files), files
+
+
+def _with_a_document(hits: list[Hit], found: Found) -> list[Hit]:
+    """Return the hits with a document in its place, if one matches best by words or by meaning.
+
+    Documents count less than code, since most questions are answered by code. Where no code is
+    likely, the question may be one of the others, and a guide or an FAQ answers it.
+    """
+    if not found.context.query.is_question:
+        return hits
+    for place, hit in enumerate(hits):
+        chunk, id_ = hit.chunk, hit.chunk.document_id
+        is_best = 1.0 in (found.words.get(id_), found.nearness.get(id_))
+        if is_best and DOCS in kinds_of(chunk.key, chunk.language) and place > _PLACE_OF_DOCUMENT:
+            before = hits[:_PLACE_OF_DOCUMENT]
+            moved = replace(hit, score=hits[_PLACE_OF_DOCUMENT].score)
+            return [
+                *before,
+                moved,
+                *(each for each in hits[_PLACE_OF_DOCUMENT:] if each is not hit),
+            ]
+    return hits
 
 
 def _judged(

@@ -342,3 +342,35 @@ def test_the_whole_of_a_message_is_a_better_answer_than_most_of_it():
     lexical = candidates({most: 1.0, whole: 0.84, other: 0.47})
     semantic = candidates({other: 0.75, most: 0.6, whole: 0.44})
     assert names(rank(Query(message), lexical, semantic))[0] == "core.ts"
+
+
+# -- documents --------------------------------------------------------------------------------
+
+SHARING = "can several servers share stored tasks"
+FAQ = stored("docs/faq.md", language="markdown", text="Sharing between several servers")
+
+
+CODE = {stored(f"src/{name}.py", text="tasks"): 8 - n / 10 for n, name in enumerate("abcdefgh")}
+
+
+def test_where_nothing_is_likely_the_document_that_matches_best_is_the_fifth():
+    hits = best(Query(SHARING), candidates(CODE | {FAQ: 9}), [], limit=9)
+    assert hits[0].likelihood < 0.2
+    assert names(hits).index(FAQ.key) == 4
+    assert len({*names(hits)}) == 9
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert names(best(Query(SHARING), candidates(CODE | {FAQ: 9}), [], limit=5)) == names(hits)[:5]
+
+
+def test_a_document_waits_its_turn_where_something_is_likely():
+    sure = stored("src/share.py", text="stored tasks are shared between several servers")
+    hits = best(Query(SHARING), candidates({sure: 11.9, FAQ: 12} | CODE), [], limit=10)
+    assert hits[0].likelihood >= 0.2
+    assert names(hits).index(FAQ.key) > 4
+
+
+def test_a_document_waits_its_turn_where_others_match_better():
+    hits = best(Query(SHARING), candidates({FAQ: 7.9} | CODE), [], limit=9)
+    assert hits[0].likelihood < 0.2
+    assert names(hits).index(FAQ.key) > 4
