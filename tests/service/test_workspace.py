@@ -124,6 +124,21 @@ async def test_each_project_can_be_searched_alone(client, services):
     assert said == "there is no project 'shops' here; there are shop, site, tool"
 
 
+async def test_of_a_miss_few_lines_are_shown_if_nothing_else_is_asked(client, services):
+    steps = "".join(f"    step_{n}()\n" for n in range(40))
+    write(root_of(services, "shop"), {"src/wall.py": f"def paint_wall():\n{steps}"})
+
+    async def is_found():
+        hits = await found(client, "paint_wall")
+        return hits[0]["file_path"].endswith("wall.py") and "is_cut" not in hits[0]
+
+    await eventually(is_found)
+    [hit] = await found(client, "zebra_crossing_xyz", path="src/wall.py")
+    assert hit["is_cut"]
+    [hit] = await found(client, "zebra_crossing_xyz", path="src/wall.py", detail="full")
+    assert "is_cut" not in hit
+
+
 async def test_a_path_limits_as_results_show_it_or_in_every_project(client, services):
     shop = root_of(services, "shop")
     for path in (str(shop), f"{shop}/src", f"{shop}/**/*.py", f"{shop}/src/cart.py"):

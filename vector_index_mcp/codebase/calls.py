@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from vector_index_mcp.codebase import arguments, rendering, wire
 from vector_index_mcp.codebase.arguments import ExplainedArguments, TriggerArguments
+from vector_index_mcp.codebase.hits import Detail
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.codebase.triggering import triggered
 from vector_index_mcp.errors import QueryError
@@ -62,7 +63,8 @@ async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values
     """Search what is indexed now, as the tool does; `refused` says what is wrong with a query."""
     try:
         asked = arguments.checked("search", ExplainedArguments, given)
-        return await _found(codebase, asked, wait_for_model=False)
+        of_a_miss = asked.detail_of_a_miss
+        return await _found(codebase, asked, wait_for_model=False, of_a_miss=of_a_miss)
     except QueryError as error:
         return {"refused": str(error)}
 
@@ -73,6 +75,7 @@ async def _found(
     *,
     wait_for_model: bool,
     on_loading: OnLoading | None = None,
+    of_a_miss: Detail | None = None,
 ) -> Values:
     found = await codebase.search(
         asked.query,
@@ -81,7 +84,9 @@ async def _found(
         wait_for_model=wait_for_model,
         on_loading=on_loading,
     )
-    result = rendering.search_result(found, asked.max_tokens, asked.detail, explain=asked.explain)
+    result = rendering.search_result(
+        found, asked.max_tokens, asked.detail, of_a_miss=of_a_miss, explain=asked.explain
+    )
     return result.model_dump(mode="json")
 
 

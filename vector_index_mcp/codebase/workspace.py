@@ -190,7 +190,7 @@ class Workspace:
 
     def _given(self, asked: WorkspaceArguments, path: str) -> Values:
         """The arguments for one project, with room for whole hits: merged ones are shortened."""
-        own = asked.model_dump(include={*SearchArguments.model_fields})
+        own = asked.model_dump(include={*SearchArguments.model_fields}, exclude_unset=True)
         return own | {"path": path, "max_tokens": MAX_TOKENS[1]}
 
     async def _share_sample(
