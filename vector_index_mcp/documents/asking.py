@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from vector_index_mcp.documents.absent import names_in, names_outside
+from vector_index_mcp.documents.absent import names_in, names_outside, pattern_of
 from vector_index_mcp.documents.catalog import Entry, entries_of, entry_at
 from vector_index_mcp.documents.conditions import date_of, has_conditions, understood
 from vector_index_mcp.documents.contexts import context_of
@@ -230,7 +230,7 @@ def _of_absent(names: Sequence[str], found: Sequence[Found]) -> str:
     lacking = names_outside(names, [each.chunk.text for each in found])  # as they are now
     named = " or ".join(map(quoted, lacking))
     has = "; the results have other words of the query" if found else ""
-    return f"No indexed text contains {named}{has}" if named else ""
+    return f"No text outside of front matter contains {named}{has}" if named else ""
 
 
 def _checked(query: str) -> str:
@@ -316,9 +316,8 @@ class _Finder:
         texts = (f"{hit.chunk.key} {hit.chunk.text}" for hit in hits)
         names = names_outside(names_in(self._wanted.query), texts)
         names = names_outside(names, ledger.keys() if names else ())
-        self.absent = [
-            name for name in names if not await store.contents.has_text(name, self._filters)
-        ]
+        has_match = store.contents.has_match
+        self.absent = [n for n in names if not await has_match(pattern_of(n), self._filters)]
 
     async def _reworded(self) -> list[tuple[str, Vector]]:
         """Return the query in the language model's words, each with its embedding."""

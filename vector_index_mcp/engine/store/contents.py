@@ -6,7 +6,7 @@ import lancedb
 import pyarrow.compute as pc
 
 from vector_index_mcp.engine.store import schema
-from vector_index_mcp.engine.store.predicates import contains, is_among, predicate_of
+from vector_index_mcp.engine.store.predicates import contains, is_among, matches, predicate_of
 from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.engine.types import NO_FILTERS, Claim, Filters, Vector
 
@@ -29,7 +29,14 @@ class Contents:
 
     async def has_text(self, part: str, filters: Filters = NO_FILTERS) -> bool:
         """Return whether any chunk contains `part` in any case. Reads all texts: 1 ms for 2,000."""
-        terms = [contains("extracted_text_chunk", part), predicate_of(filters)]
+        return await self._has(contains("extracted_text_chunk", part), filters)
+
+    async def has_match(self, pattern: str, filters: Filters = NO_FILTERS) -> bool:
+        """Return whether a regular expression of Rust matches in any chunk. Reads all texts."""
+        return await self._has(matches("extracted_text_chunk", pattern), filters)
+
+    async def _has(self, predicate: str, filters: Filters) -> bool:
+        terms = [predicate, predicate_of(filters)]
         with self._reach.asked("searching"):
             rows = self._chunks.query().where(" AND ".join(filter(None, terms)))
             return bool(await to_the_end(rows.select(["file_path"]).limit(1).to_list()))

@@ -19,7 +19,7 @@ def predicate_of(filters: Filters) -> str:
         terms.append(f"file_path >= {_quoted(filters.folder + '/')}")
         terms.append(f"file_path < {_quoted(filters.folder + '0')}")
     if filters.path:
-        terms.append(f"regexp_like(file_path, {_quoted(filters.path)})")
+        terms.append(matches("file_path", filters.path))
     if filters.kind:
         terms.append(_is_of(filters.kind))
     return " AND ".join(terms)
@@ -33,7 +33,7 @@ def _is_of(kind: str) -> str:
 
 def _belongs_to(kind: str) -> str:
     patterns, languages = kinds.patterns_of(kind)
-    terms = [f"regexp_like(file_path, {_quoted(pattern)})" for pattern in patterns]
+    terms = [matches("file_path", pattern) for pattern in patterns]
     return " OR ".join([*terms, is_among("language", languages)] if languages else terms)
 
 
@@ -46,6 +46,11 @@ def is_among(column: str, values: Iterable[str]) -> str:
     """Return the predicate that `column` is one of `values`; `false` if there are none."""
     listed = ", ".join(map(_quoted, values))
     return f"{column} IN ({listed})" if listed else "false"
+
+
+def matches(column: str, pattern: str) -> str:
+    """Return the predicate that a regular expression matches in `column`."""
+    return f"regexp_like({column}, {_quoted(pattern)})"
 
 
 def contains(column: str, part: str) -> str:
