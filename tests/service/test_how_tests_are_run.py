@@ -27,6 +27,14 @@ MANIFEST = '{\n  "name": "pears",\n  "scripts": {\n    "test": "borp"\n  }\n}\n'
         ({"docs/hacking.rst": "Tests\n=====\n\nUse ``pytest -x``.\n"}, "docs/hacking.rst"),
         ({"README.md": SECTION.format("npm test"), "package.json": MANIFEST}, "README.md"),
         ({"AGENTS.md": "Build with `make`. Check with `cargo test`.\n"}, "AGENTS.md"),
+        (
+            {
+                "README.md": "# Test Data Factory\n\nFor `pytest`: `pip install test-data`.\n",
+                "CONTRIBUTING.md": "Execute `./scripts/check.sh` to run all tests.\n",
+            },
+            "CONTRIBUTING.md",
+        ),
+        ({"README.rst": "Test Data\n=========\n\n``pytest``\n", "Makefile": MAKEFILE}, "Makefile"),
         ({"Makefile": MAKEFILE}, "Makefile"),
         ({"package.json": MANIFEST}, "package.json"),
         ({"tox.ini": "[testenv]\ncommands = python -m selftest\n"}, "tox.ini"),

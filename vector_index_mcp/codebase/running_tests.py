@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from vector_index_mcp.codebase.lead import led
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import Hit, StoredChunk
+from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Hit, StoredChunk
 from vector_index_mcp.indexing.ledger import Ledger
 
 _TESTS = frozenset("test tests testing".split())
@@ -36,14 +36,16 @@ _COMMAND = re.compile(
     r"|\b(?:make|npm|npm run|yarn|pnpm|bun|deno|cargo|go|mvn|rake|mix|dotnet|swift|just|task"
     r"|composer|gradlew?|lein|sbt|stack|cabal|zig build|dune|meson)(?: -\S{1,40})?"
     r" (?:tests?|check)\b"
+    r"|\b[Rr]un(?:s|ning)? (?:(?:all|the|our|unit|these) ){1,3}tests\b"
 )
-"""What somebody types to run tests."""
+"""What somebody types to run tests, or a sentence about it."""
 _HEADING = re.compile(
     r"^(?:#{1,6}|={1,6}) .{0,80}\btest(?:s|ing)?\b"
     r"|^.{0,80}\btest(?:s|ing)?\b.{0,80}\n[=~^\"'*-]{3}",
     re.IGNORECASE | re.MULTILINE,
 )
 """A heading of a section about tests, in Markdown, AsciiDoc or reStructuredText."""
+_UNDERLINE = re.compile(r"[=~^\"'*-]{3}")
 _TOOLS = {
     re.compile(r"(?:GNU)?[Mm]akefile"): re.compile(r"^(?:tests?|check)\s?:", re.MULTILINE),
     re.compile(r"\.?[Jj]ustfile|[Tt]askfile\.ya?ml"): re.compile(
@@ -117,6 +119,16 @@ def _worth(chunk: StoredChunk) -> int:
             return int(target.search(chunk.text) is not None)
     if not _COMMAND.search(chunk.text):
         return 0
-    if _HEADING.search(f"# {chunk.scope}\n{chunk.text}"):
+    if _HEADING.search(_below_title(chunk)):
         return 3
     return 2 if _GUIDE.fullmatch(chunk.key) else 0
+
+
+def _below_title(chunk: StoredChunk) -> str:
+    """Return a chunk's headings and text without the file's title, as in `# Test Data Factory`."""
+    inner = chunk.scope.split(SCOPE_SEPARATOR)[1:]
+    lines = chunk.text.lstrip().split("\n")
+    text = lines if chunk.chunk_index else lines[1:]
+    if not chunk.chunk_index and text and _UNDERLINE.match(text[0]):
+        text = text[1:]
+    return "\n".join([*(f"# {heading}" for heading in inner), *text])
