@@ -6,13 +6,16 @@ from functools import partial
 import anyio
 import pytest
 from embedding_servers import served
-from serving import found, serving, status_of
+from fakes import FakeEmbedder
+from serving import codebase_of, found, serving, status_of
 from waiting import eventually
 from writing import write
 
 from vector_index_mcp.console import local
 from vector_index_mcp.console.documents import local as documents_local
 from vector_index_mcp.documents.asking import Mode, Wanted, search
+from vector_index_mcp.indexing.following import follow_vectors
+from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.loading import home_of, load_codebase, load_documents
 from vector_index_mcp.settings import Settings
 
@@ -58,6 +61,39 @@ async def test_index_follows_changes(tmp_path, server, settings):
             assert not (await status_of(client))["is_writer"]
         server.released.set()
         tasks.cancel_scope.cancel()
+
+
+PATIENCE = 0.3  # seconds, in which chunks that lack vectors do not become fewer
+
+
+async def lacking(codebase):
+    """Wait until a file has text and no vector, for the model is at hand and makes none."""
+
+    async def is_lacking():
+        return codebase.index.progress.is_embedding and codebase.index.ledger.chunk_count
+
+    await eventually(is_lacking)
+
+
+@pytest.mark.parametrize("role", [Role.DEPUTY, Role.KEEPER])
+async def test_who_waits_for_vectors_ends_though_they_never_become_fewer(tmp_path, role):
+    embedder = FakeEmbedder()
+    embedder.hold()
+    project = write(tmp_path / "project", {"one.py": "apple = 1\n"})
+    codebase = codebase_of(project, embedder)
+    async with codebase.running(role):
+        await lacking(codebase)
+        async with anyio.create_task_group() as tasks:
+            waits = partial(follow_vectors, lambda *_: None, codebase.index, PATIENCE)
+            tasks.start_soon(waits)
+            if role is Role.DEPUTY:  # it follows changes no longer, and finishes what there is
+                await eventually(lambda: codebase.index.freshness.noticing.mode == "off")
+                write(project, {"two.py": "mango = 1\n"})
+                embedder.release()
+        assert (codebase.index.freshness.noticing.mode == "off") == (role is Role.DEPUTY)
+        assert codebase.index.progress.lacks_vectors == (role is Role.KEEPER)
+        assert codebase.index.ledger.get("two.py") is None
+        embedder.release()
 
 
 async def test_embedding_of_documents_follows_changes(tmp_path, server, settings, monkeypatch):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # imports LanceDB, which a command that asks a running servic
 
 _MEGABYTE = 1_000_000
 _LOOK_SECONDS = 0.05
+_NO_FEWER_SECONDS = 120.0  # then chunks lack vectors since new ones come, and not by a slow model
 Show = Callable[[str, int, int], None]
 """Shows one step's progress, given (name of the step, units done, units in all).
 
@@ -85,11 +86,29 @@ async def settle(index: "LiveIndex") -> None:
         raise StoreError(run.error)
 
 
-async def follow_vectors(show: Show, index: "LiveIndex") -> None:
-    """Show the embedding until every chunk has its vector, or no further chunk can get one."""
+async def follow_vectors(
+    show: Show, index: "LiveIndex", patience: float = _NO_FEWER_SECONDS
+) -> None:
+    """Show the embedding until every chunk has its vector, or no further chunk can get one.
+
+    Args:
+        show: Shows it.
+        index: The index.
+        patience: For how many seconds chunks may lack vectors without becoming fewer, as they do
+            where files change all the time. Then a command follows changes no longer, so that it
+            ends, and in a service, which goes on, this returns.
+    """
+    fewest, since = float("inf"), anyio.current_time()
     while True:
         now = index.progress
         show("embedding chunks", now.embedded, now.chunks)
         if not now.is_embedding:
             return
+        lacking = now.chunks - now.embedded
+        if lacking < fewest or now.embedder_state != "ready":
+            fewest, since = lacking, anyio.current_time()
+        elif anyio.current_time() - since > patience:
+            if not await index.stop_watching():
+                return
+            since = float("inf")
         await index.embedding_progressed()

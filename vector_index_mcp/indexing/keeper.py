@@ -6,8 +6,7 @@ gives the index up and opens it again, since another process may have it by then
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +14,13 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp import errors
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.deep import Rules
+from vector_index_mcp.indexing.faults import reporting_faults
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.live import Live
@@ -44,7 +43,8 @@ from vector_index_mcp.indexing.vectors import Vectors
 
 _log = logging.getLogger(__name__)
 
-_LOST = "the index's folder was removed, moved or replaced, and is opened again"
+_LOST = "the index's folder was removed, moved or replaced"
+_OPENED_AGAIN = f"{_LOST}, and is opened again"
 _LOSS_SECONDS = 1.0  # between two checks whether the index is lost
 _FETCH_PATIENCE_SECONDS = 5.0  # how long a caller waits for a shared index that is being fetched
 _REOPEN_SECONDS = 5.0  # between two tries to open an index that cannot be opened
@@ -119,6 +119,7 @@ class Keeper:
         self._embedder = embedder
         self._activity = activity
         self._state = state
+        self._watching: anyio.CancelScope | None = None
         self._wanted = anyio.Event()
         self._tried = Signal()
         self._is_trying = False
@@ -135,7 +136,7 @@ class Keeper:
                     await kept.indexer.live.lost.wait()
                     tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
-                    await self._let_go(kept)
+                    await self._let_go(kept, role)
                 if role is not Role.KEEPER:
                     break
                 if (failure := kept.indexer.live.failure) is not None:
@@ -173,7 +174,7 @@ class Keeper:
 
     async def _keep_or_give_up(self, role: Role, kept: "Kept") -> None:
         try:
-            with _reporting_faults():
+            with reporting_faults():
                 await self._keep(role, kept)
         except StoreError as error:
             kept.indexer.live.give_up(error)
@@ -201,11 +202,30 @@ class Keeper:
             tasks.start_soon(self._activity.log_stalls)
             tasks.start_soon(self._notice_loss, indexer)
             if role.watches:
-                tasks.start_soon(kept.freshness.rescan_forever, indexer)
-                tasks.start_soon(kept.freshness.sweep_forever, indexer)
+                tasks.start_soon(self._watch, role, kept)
             tasks.start_soon(indexer.write_forever)
             tasks.start_soon(self._pipeline.crew.finish_late_forever, indexer.queue.touch)
             tasks.start_soon(kept.vectors.embed_forever)
+
+    async def _watch(self, role: Role, kept: "Kept") -> None:
+        """Follow changes; a deputy until `stop_watching`."""
+        with anyio.CancelScope() as watching:
+            self._watching = watching if role is Role.DEPUTY else None
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(kept.freshness.rescan_forever, kept.indexer)
+                tasks.start_soon(kept.freshness.sweep_forever, kept.indexer)
+
+    async def stop_watching(self) -> bool:
+        """Follow changes no longer, to end in spite of them; only a deputy does that.
+
+        Returns:
+            Whether nobody here follows changes now.
+        """
+        if self._watching is None or self.kept is None:
+            return False
+        self._watching.cancel()
+        await self.kept.freshness.stop()
+        return True
 
     async def _notice_loss(self, indexer: Indexer) -> None:
         """Check every second whether folders and index are still there: no event reports that."""
@@ -225,13 +245,14 @@ class Keeper:
                     indexer.look_again([folder.top])
                 looked[folder.name] = now, known
 
-    async def _let_go(self, kept: "Kept") -> None:
+    async def _let_go(self, kept: "Kept", role: Role) -> None:
         """Stop writing an index that was lost or given up, and release its locks."""
         failure, reason = kept.indexer.live.failure, kept.indexer.live.loss
         if failure is not None:
             reason = self._options.remedies.message(failure)
         elif is_local(self.opener.uri):
-            reason = str(await self.looks.absence(self._folders) or _LOST)
+            lost = _OPENED_AGAIN if role is Role.KEEPER else _LOST
+            reason = str(await self.looks.absence(self._folders) or lost)
         _log.warning("%s", reason)
         self.kept = None
         kept.indexer.end(reason)
@@ -250,7 +271,7 @@ class Keeper:
                     if await self.opener.has_writer():
                         await self._stand_aside(role)
                 elif await self.opener.become_writer():
-                    with _reporting_faults():
+                    with reporting_faults():
                         return await self.looks.while_it_answers(self.opener.uri, self._opened())
                 else:
                     await self._stand_aside(role)
@@ -358,26 +379,6 @@ class Keeper:
             excluded = (own, *selection.excluded_folders)
             folder = replace(folder, selection=replace(selection, excluded_folders=excluded))
         return Rules(folder)
-
-
-@contextmanager
-def _reporting_faults() -> Iterator[None]:
-    """Turn an unexpected exception into a `StoreError`, which is reported and ends no service.
-
-    Raises:
-        StoreError: In place of the unexpected exception, with the problem `FAULT` if it is a bug.
-    """
-    try:
-        yield
-    except (ProjectError, StoreError):
-        raise
-    except Exception as error:
-        if errors.is_of_machine(error):
-            raise errors.StorageError(errors.sentence(error)) from error
-        _log.exception("an error of this program")
-        kind = type(errors.first_of(error)).__name__
-        what = f"an error of this program keeps the index ({kind})"
-        raise StoreError(what, Problem.FAULT) from error
 
 
 @dataclass(frozen=True, slots=True)

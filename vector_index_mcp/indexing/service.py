@@ -5,7 +5,7 @@ commits, and one of them takes over when the writer is gone.
 """
 
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import anyio
@@ -20,6 +20,7 @@ from vector_index_mcp.errors import BusyError, Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
+from vector_index_mcp.indexing.following import follow_vectors
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.keeper import Keeper, Kept, Options
@@ -83,6 +84,7 @@ class LiveIndex:
         parts = self.pipeline, self.cached_embedder, self.activity, self.state
         self._keeper = Keeper(self.folders, place, options, *parts)
         self.looks = self._keeper.looks
+        self.stop_watching = self._keeper.stop_watching
         """Looks whether folders can be reached."""
 
     # -- lifetime --------------------------------------------------------------------------
@@ -247,7 +249,7 @@ class LiveIndex:
                 await self.vectors.progressed.wait()
 
     async def embed(self, *, anew: bool = False) -> None:
-        """Wait until every chunk that can have a vector has one.
+        """Wait until every chunk that can have a vector has one; see `follow_vectors`.
 
         Args:
             anew: Whether to drop all vectors first.
@@ -261,8 +263,9 @@ class LiveIndex:
         if anew:
             await vectors.forget_all()
         vectors.look_for_model(deadly=anew)
-        while self.progress.is_embedding:
-            await self.embedding_progressed()
+        await follow_vectors(lambda *_: None, self)
+        if self.progress.is_embedding:
+            return  # more texts come all the time
         if self.progress.waits_for_vectors:
             raise StoreError(self.progress.error)
         self.progress.check_vectors()
@@ -297,13 +300,10 @@ class LiveIndex:
 
     async def known_files(self) -> Ledger:
         """What is known of every file, also while another process writes the index."""
-        if self.indexer is not None:
-            return self.indexer.live.ledger
-        try:
+        with suppress(StoreError):
             async with self.reading() as (_, ledger):
                 return ledger
-        except StoreError:
-            return Ledger()
+        return Ledger()
 
     async def verify(self) -> Report:
         """Compare the index with the folders, reading and cutting every file.
