@@ -84,7 +84,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
 
 def test_the_wheel_is_small_and_for_every_system(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert wheel.stat().st_size < 1_300_000  # the map of questions takes 70,000
+    assert wheel.stat().st_size < 1_400_000  # 530 modules, and 70,000 for the map of questions
 
 
 def test_the_metadata_tells_what_it_is_and_what_it_needs(wheel: Path) -> None:
