@@ -124,9 +124,12 @@ async def test_a_log_that_is_written_all_the_time_holds_up_no_file_and_is_no_wor
         write(project, {"one.py": "fig\n"})
         await holds(client, "fig", "one.py")
         await settled(client, with_vectors=False)
-        await eventually(is_logged)
-        assert (await status_of(client))["pending_path_count"] == 0
-        assert not codebase.is_busy
+
+        async def is_no_work():  # a slow machine may make a pause in which a log is indexed
+            pending = (await status_of(client))["pending_path_count"]
+            return await is_logged() and not pending and not codebase.is_busy
+
+        await eventually(is_no_work)
         tasks.cancel_scope.cancel()
 
 
