@@ -75,6 +75,20 @@ async def lacking(codebase):
     await eventually(is_lacking)
 
 
+async def test_who_watches_nothing_waits_for_all_vectors(tmp_path):
+    embedder = FakeEmbedder()
+    embedder.hold()
+    codebase = codebase_of(write(tmp_path / "project", {"one.py": "apple = 1\n"}), embedder)
+    async with codebase.running(Role.VISITOR):
+        await lacking(codebase)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow_vectors, lambda *_: None, codebase.index, 0.0)
+            for _ in range(3):
+                await codebase.index.embedding_progressed()  # or a second
+            embedder.release()
+        assert not codebase.index.progress.lacks_vectors
+
+
 @pytest.mark.parametrize("role", [Role.DEPUTY, Role.KEEPER])
 async def test_who_waits_for_vectors_ends_though_they_never_become_fewer(tmp_path, role):
     embedder = FakeEmbedder()

@@ -119,6 +119,7 @@ class Keeper:
         self._embedder = embedder
         self._activity = activity
         self._state = state
+        self._role: Role | None = None
         self._watching: anyio.CancelScope | None = None
         self._wanted = anyio.Event()
         self._tried = Signal()
@@ -128,6 +129,7 @@ class Keeper:
 
     async def work(self, role: Role) -> None:
         """Open and keep the index as `role` wants; a keeper opens it again whenever it is lost."""
+        self._role = role
         async with anyio.create_task_group() as meanwhile:
             meanwhile.start_soon(self.opener.keep_writing)
             while (kept := await self._open_as_writer(role)) is not None:
@@ -202,29 +204,30 @@ class Keeper:
             tasks.start_soon(self._activity.log_stalls)
             tasks.start_soon(self._notice_loss, indexer)
             if role.watches:
-                tasks.start_soon(self._watch, role, kept)
+                tasks.start_soon(self._watch, kept)
             tasks.start_soon(indexer.write_forever)
             tasks.start_soon(self._pipeline.crew.finish_late_forever, indexer.queue.touch)
             tasks.start_soon(kept.vectors.embed_forever)
 
-    async def _watch(self, role: Role, kept: "Kept") -> None:
+    async def _watch(self, kept: "Kept") -> None:
         """Follow changes; a deputy until `stop_watching`."""
         with anyio.CancelScope() as watching:
-            self._watching = watching if role is Role.DEPUTY else None
+            self._watching = watching
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(kept.freshness.rescan_forever, kept.indexer)
                 tasks.start_soon(kept.freshness.sweep_forever, kept.indexer)
 
     async def stop_watching(self) -> bool:
-        """Follow changes no longer, to end in spite of them; only a deputy does that.
+        """Follow changes no longer, to end in spite of them; a keeper always follows them.
 
         Returns:
-            Whether nobody here follows changes now.
+            Whether this process follows no changes now.
         """
-        if self._watching is None or self.kept is None:
+        if self._role is Role.KEEPER:
             return False
-        self._watching.cancel()
-        await self.kept.freshness.stop()
+        if self._watching is not None and self.kept is not None:
+            self._watching.cancel()
+            await self.kept.freshness.stop()
         return True
 
     async def _notice_loss(self, indexer: Indexer) -> None:
