@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # imports LanceDB, which a command that asks a running servic
 
 _MEGABYTE = 1_000_000
 _LOOK_SECONDS = 0.05
-_NO_FEWER_SECONDS = 120.0  # then chunks lack vectors since new ones come, and not by a slow model
+_NO_FEWER_SECONDS = 240.0  # 256 vectors are stored at once, which takes a slow machine 2 minutes
 Show = Callable[[str, int, int], None]
 """Shows one step's progress, given (name of the step, units done, units in all).
 
