@@ -105,7 +105,8 @@ def why_unsearched(path: str, project: Folder, ledger: Ledger) -> str:
         known = ledger.keys()
         if any(other.startswith(f"{key}/") for other in known):
             return ""
-        why = _IGNORED if _is_ignored(key, project) else "it has no file to index, or is new"
+        is_ignored = Ignore(project).is_ignored(key, True)
+        why = _IGNORED if is_ignored else "it has no file to index, or is new"
         return f"No file in {key!r} is indexed: {why}."
     return ""
 
@@ -118,13 +119,8 @@ def _unindexed(key: str, project: Folder) -> str:
     elif not stat.S_ISREG(mode):
         why = "it is no regular file"
     else:
-        why = _IGNORED if _is_ignored(key, project) else "it is new"
+        why = _IGNORED if Ignore(project).is_ignored(key, False) else "it is new"
     return f"{key!r} is not indexed: {why}."
-
-
-def _is_ignored(key: str, project: Folder) -> bool:
-    mode = _mode(project.path, key)
-    return Ignore(project).is_ignored(key, mode is not None and stat.S_ISDIR(mode))
 
 
 def _link_on(path: str, root: Path) -> str:

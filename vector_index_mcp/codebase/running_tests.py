@@ -5,7 +5,7 @@ but `pytest`. So the guide for contributors, the README, and the files of tools 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from vector_index_mcp.codebase.lead import led
 from vector_index_mcp.engine.query import Query
@@ -86,12 +86,13 @@ async def saying_how(
     Raises:
         StoreError: If the index cannot be read.
     """
-    found = await store.rows(_where_written(ledger.keys()))
-    of_file = {key: [chunk for chunk, _ in rows] for key, rows in found.items()}
-    first = _best(of_file)
-    if first is None:
+    keys = _where_written(ledger.keys())
+    found = await store.rows(keys)
+    chunks = [chunk for key in keys for chunk, _ in found.get(key, [])]
+    first = max(chunks, key=_worth, default=None)  # the first one of several
+    if first is None or not _worth(first):
         return None
-    behind = [chunk for chunk in of_file[first.key] if chunk.chunk_index > first.chunk_index]
+    behind = [c for c in chunks if c.key == first.key and c.chunk_index > first.chunk_index]
     return led([(first, behind)], hits, limit, name=_NAME, likely=_LIKELY)
 
 
@@ -100,13 +101,6 @@ def _where_written(keys: Iterable[str]) -> list[str]:
     patterns = (_GUIDE, _README, *_TOOLS)
     found = [key for key in keys if any(each.fullmatch(key) for each in patterns)]
     return sorted(found, key=lambda key: (key.count("/"), len(key), key))[:_MOST_FILES]
-
-
-def _best(of_file: Mapping[str, Sequence[StoredChunk]]) -> StoredChunk | None:
-    """Return the chunk that says it best; None if none does."""
-    chunks = [chunk for key in _where_written(of_file) for chunk in of_file[key]]
-    best = max(chunks, key=_worth, default=None)  # the first one of several
-    return best if best is not None and _worth(best) else None
 
 
 def _worth(chunk: StoredChunk) -> int:

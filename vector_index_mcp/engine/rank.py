@@ -75,8 +75,9 @@ def best(
     cosines = cosines_of(lexical, semantic)
     judged = _judged(hits[: max(limit, JUDGED_TOGETHER)], found, cosines)
     if judged and likelihood(judged[0]) < _WEAK:
-        hits = _with_a_document(hits, found)
-        judged = _judged(hits[: max(limit, JUDGED_TOGETHER)], found, cosines)
+        in_order_of_code, hits = hits, _with_a_document(hits, found)
+        if hits is not in_order_of_code:
+            judged = _judged(hits[: max(limit, JUDGED_TOGETHER)], found, cosines)
     shown = []
     for hit, parts in zip(hits[:limit], judged, strict=False):
         others = [other for other in by_file[hit.chunk.key] if other is not hit.chunk]

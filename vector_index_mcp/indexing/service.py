@@ -84,8 +84,8 @@ class LiveIndex:
         parts = self.pipeline, self.cached_embedder, self.activity, self.state
         self._keeper = Keeper(self.folders, place, options, *parts)
         self.looks = self._keeper.looks
-        self.stop_watching = self._keeper.stop_watching
         """Looks whether folders can be reached."""
+        self.stop_watching = self._keeper.stop_watching
 
     # -- lifetime --------------------------------------------------------------------------
 
