@@ -17,7 +17,7 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.tables import connect, table_names
 from vector_index_mcp.files.folder import Folder, Selection
-from vector_index_mcp.indexing.keeper import Options
+from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving import session, sets

@@ -16,7 +16,7 @@ from vector_index_mcp.datasets.service import Datasets
 from vector_index_mcp.datasets.workshop import Order, Workshop
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.files.folder import Folder, Selection
-from vector_index_mcp.indexing.keeper import Options
+from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex

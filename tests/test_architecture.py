@@ -132,6 +132,7 @@ HOMES = {
         "processes/confined.py",
         "processes/memory.py",
         "processes/priority.py",
+        "processes/stopping.py",
     },
     "mcp": {
         "codebase/tools.py",

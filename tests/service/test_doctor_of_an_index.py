@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import anyio
 import anyio.to_thread
+import other_process
 import pytest
 from fakes import FakeEmbedder
 from serving import codebase_of, converged
@@ -19,6 +20,7 @@ from vector_index_mcp.doctor.index import first_answer, index, service
 from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.indexing.locks import lock_of
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.folders import state_folder
 from vector_index_mcp.settings import Settings
@@ -187,3 +189,13 @@ def test_an_answer_is_timed_without_a_service(indexed):
     finding = first_answer(indexed)
     assert finding.verdict is Verdict.OK
     assert "with the index opened for it, the next 0." in finding.words
+
+
+def test_a_writer_that_is_stopped_is_told(indexed):
+    lock = lock_of(str(indexed.subject.project / ".lancedb"), indexed.state_folder)
+    with other_process.writer(lock, Role.DEPUTY) as writer:
+        assert index(indexed).verdict is Verdict.OK
+        other_process.stop(writer)
+        found = index(indexed)
+    assert found.verdict is Verdict.WARNING
+    assert f"process {writer.pid}, which writes this index, is stopped" in found.remedy

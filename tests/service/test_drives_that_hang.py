@@ -17,7 +17,7 @@ from vector_index_mcp.engine.search import search
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.asking import ask
-from vector_index_mcp.indexing.keeper import Options
+from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex

@@ -23,8 +23,8 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
 from vector_index_mcp.indexing import keeper
 from vector_index_mcp.indexing.asking import ask
-from vector_index_mcp.indexing.keeper import Options
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
 from vector_index_mcp.indexing.role import Role

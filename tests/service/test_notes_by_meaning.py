@@ -9,7 +9,7 @@ from waiting import PATIENCE_SECONDS
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.indexing.keeper import Options
+from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex

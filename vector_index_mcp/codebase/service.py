@@ -23,8 +23,8 @@ from vector_index_mcp.errors import DamagedIndexError, QueryError, StorageError,
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
 from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
-from vector_index_mcp.indexing.keeper import Options
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.service import LiveIndex

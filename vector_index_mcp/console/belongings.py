@@ -35,6 +35,7 @@ from vector_index_mcp.indexing.owners import INSTALLATION, OWNERS
 from vector_index_mcp.indexing.ownership import RECORDS, Records, Standing
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index, size_of_index
+from vector_index_mcp.indexing.writers import WRITER
 from vector_index_mcp.page.handover import folders_for
 from vector_index_mcp.serving.folders import (
     MAKING,
@@ -53,7 +54,7 @@ Remove = Callable[[], list[Left]]
 _ASK_SECONDS = 3.0
 _HASH = r"[0-9a-f]{16}"
 _OF_A_SERVICE = re.compile(rf"({_HASH})\.(?:sock|lock|json|log|log\.1|[0-9]+)")
-_HASHED, _LOCK = re.compile(_HASH), re.compile(rf"{_HASH}\.lock")
+_HASHED, _LOCK = re.compile(_HASH), re.compile(rf"{_HASH}\.lock(?:{re.escape(WRITER)})?")
 _OWNER = re.compile(rf"{_HASH}\.json(?:\.[0-9a-f]{{8}})?")
 _THIS_INSTALLATION = re.compile(rf"{INSTALLATION}(?:\.[0-9a-f]{{8}})?")
 _RECORD = re.compile(r"[0-9a-f]{32}\.json(?:\.[0-9a-f]{8})?")
@@ -245,7 +246,7 @@ def _add_state(found: Belongings, state: Path, records: Records) -> None:
         description = f"records of {len(paths)} indexes" if len(paths) > 1 else "record of an index"
         found.things.append(_all(state / RECORDS, description, paths, remove))
     if paths := [*_named(state / LOCKS, _LOCK, found)]:
-        remove = partial(_remove_locks, paths)
+        remove = partial(_remove_with_locks, state / LOCKS, paths)
         found.things.append(_all(state / LOCKS, "locks of indexes", paths, remove))
     names = [path for path in _entries(state) if _THIS_INSTALLATION.fullmatch(path.name)]
     if paths := [*_named(state / OWNERS, _OWNER, found), *names]:
@@ -371,19 +372,17 @@ def _remove_files(paths: Iterable[Path]) -> list[Left]:
     return [each for path in paths for each in remove_file_at(path)]
 
 
-def _remove_locks(paths: Sequence[Path]) -> list[Left]:
-    return [each for path in paths for each in _remove_locked(path, [path])]
-
-
 def _remove_runtime(runtime: Path, links: Sequence[Path]) -> list[Left]:
     """Remove the files of services that have ended."""
-    left = _remove_files(links)
-    by_service: dict[str, list[Path]] = {}
-    for path in _named(runtime, _OF_A_SERVICE):
-        by_service.setdefault(path.name.partition(".")[0], []).append(path)
-    for name, paths in by_service.items():
-        left += _remove_locked(runtime / f"{name}.lock", paths)
-    return left
+    return _remove_files(links) + _remove_with_locks(runtime, _named(runtime, _OF_A_SERVICE))
+
+
+def _remove_with_locks(folder: Path, paths: Iterable[Path]) -> list[Left]:
+    """Remove locks, and the files that are named like them, unless a process holds the lock."""
+    by_lock: dict[Path, list[Path]] = {}
+    for path in paths:
+        by_lock.setdefault(folder / f"{path.name.partition('.')[0]}.lock", []).append(path)
+    return [each for lock, paths in by_lock.items() for each in _remove_locked(lock, paths)]
 
 
 def _remove_locked(lock: Path, paths: Sequence[Path]) -> list[Left]:

@@ -15,12 +15,15 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import Problem, SettingsError, StoreError, counted
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
+from vector_index_mcp.indexing.locks import lock_of
+from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.state import State
 from vector_index_mcp.indexing.vectors_given import share_vectors
 from vector_index_mcp.indexing.verify import Report
-from vector_index_mcp.serving.folders import team_place
+from vector_index_mcp.indexing.writers import WriterNote
+from vector_index_mcp.serving.folders import state_folder, team_place
 from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings
 
@@ -37,6 +40,9 @@ async def index(project: Path, settings: Settings, began: float, *, force: bool)
         began: When the command began, by the monotonic clock.
         force: Read every file again.
     """
+    with progress.shown() as bar:
+        place = index_uri(project, settings.lancedb_uri)
+        await following.follow_writer(bar, WriterNote(lock_of(place, state_folder())))
     codebase = await open_codebase(project, settings, is_about_to_index=True)
     async with codebase.running(Role.DEPUTY):
         with progress.shown() as bar:

@@ -36,6 +36,8 @@ from vector_index_mcp.errors import (
     counted,
 )
 from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.locks import lock_of
+from vector_index_mcp.indexing.writers import WriterNote
 from vector_index_mcp.serving.keys import remote_of
 from vector_index_mcp.settings import PREFIX
 
@@ -171,6 +173,9 @@ async def _index(case: Case) -> Finding:
         remedy = case.subject.remedies.of(Problem.INDEX_OF_ANOTHER)
         return failed(f"it belongs to {owner}", remedy)
     finding = _judged(ledger, size, build)
+    writer = WriterNote(lock_of(place.uri, case.state_folder)).read()
+    if writer is not None and writer.stop:
+        return warning(finding.words, writer.stop)
     if isinstance(opener, RemoteOpener):
         return await _elsewhere(opener, finding)
     if opener.displaced and finding.verdict is Verdict.OK:

@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
+import anyio.to_thread
 
-from vector_index_mcp.errors import StoreError, first_of
+from vector_index_mcp.errors import BusyError, StoreError, first_of
 from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.indexing.writers import WriterNote
 
 if TYPE_CHECKING:  # imports LanceDB, which a command that asks a running service does not need
     from vector_index_mcp.indexing.service import LiveIndex
@@ -52,6 +54,19 @@ async def passed_on(tell: Tell) -> AsyncIterator[Show]:
 def loading_shown(show: Show) -> Callable[[], None]:
     """What a search is given to call when it waits for the model (`asking.OnLoading`)."""
     return lambda: show("waiting until the embedding model is loaded", 0, 0)
+
+
+async def follow_writer(show: Show, note: WriterNote) -> None:
+    """Show that another command brings the index up to date, until it has ended.
+
+    Raises:
+        BusyError: If that command is stopped.
+    """
+    while (writer := await anyio.to_thread.run_sync(note.read)) is not None and writer.is_passing:
+        if stop := writer.stop:
+            raise BusyError(stop)
+        show(f"waiting for process {writer.pid}, which indexes the same folder", 0, 0)
+        await anyio.sleep(_LOOK_SECONDS)
 
 
 async def follow_fetch(show: Show, index: "LiveIndex") -> None:

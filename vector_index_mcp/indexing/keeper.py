@@ -6,7 +6,6 @@ gives the index up and opens it again, since another process may have it by then
 """
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,22 +23,23 @@ from vector_index_mcp.indexing.faults import reporting_faults
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.locks import lock_of
 from vector_index_mcp.indexing.looks import Looks
-from vector_index_mcp.indexing.mirroring.mirror import Mirror, Shared
+from vector_index_mcp.indexing.mirroring.mirror import Mirror
 from vector_index_mcp.indexing.mirroring.origin import Origin
 from vector_index_mcp.indexing.openers import opener_of
+from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.outlook import Outlook
 from vector_index_mcp.indexing.pipeline import Pipeline
-from vector_index_mcp.indexing.place import Place, Remote
-from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
+from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.preparing.recipe import chunker_of
 from vector_index_mcp.indexing.queue import DirtyQueue
-from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
-from vector_index_mcp.indexing.team_vectors import TeamPlace
 from vector_index_mcp.indexing.vectors import Vectors
+from vector_index_mcp.indexing.writers import WriterNote
 
 _log = logging.getLogger(__name__)
 
@@ -51,29 +51,6 @@ _REOPEN_SECONDS = 5.0  # between two tries to open an index that cannot be opene
 _FOREIGN_SECONDS = 60.0  # the same, if the index belongs to another owner
 # The same after the first, second, ... bug of this program in a row: each try may read all files.
 _FAULT_SECONDS = (5.0, 60.0, 600.0, 3_600.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a user may set about one index."""
-
-    recipe: Recipe
-    quiet_seconds: float
-    longest_seconds: float
-    rescan_seconds: float
-    state_folder: Path
-    """Where locks and records of indexes lie."""
-    remedies: Remedies
-    """What to do about an error, in the tool set's words."""
-    team: TeamPlace | None = None
-    """Where teammates share their vectors; None if nobody does."""
-    remote: Remote = Remote()
-    """The settings for an index that does not lie on this machine."""
-    shared: Shared | None = None
-    """Where somebody publishes the same index; None if nobody does."""
-    silence_of_service: Callable[[], str] = str
-    """Returns why the service that keeps this index follows no changes now: it does not answer.
-    Empty if it answers, or none runs. May take seconds."""
 
 
 class Keeper:
@@ -109,6 +86,7 @@ class Keeper:
         self.looks = Looks()
         """Looks whether folders and the index can be reached."""
         self.opener = opener_of(place, self._chunker, options, self.mirror, self.looks)
+        self._note = WriterNote(lock_of(place.uri, options.state_folder))
         self.kept: Kept | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.opened = anyio.Event()
@@ -274,6 +252,7 @@ class Keeper:
                     if await self.opener.has_writer():
                         await self._stand_aside(role)
                 elif await self.opener.become_writer():
+                    self._note.write(role)
                     with reporting_faults():
                         return await self.looks.while_it_answers(self.opener.uri, self._opened())
                 else:
@@ -294,10 +273,12 @@ class Keeper:
             await self._next_try(delay)
 
     async def _stand_aside(self, role: Role) -> None:
-        """Note that another process writes the index, and whether it answers."""
+        """Note that another process writes the index, and whether it goes on."""
         silence = ""
         if role is not Role.KEEPER:  # which becomes the writer as soon as the other one ends
             silence = await anyio.to_thread.run_sync(self._options.silence_of_service)
+        if not silence and (writer := await anyio.to_thread.run_sync(self._note.read)) is not None:
+            silence = writer.stop
         self._state.enter(State.ERROR if silence else State.WATCHING, silence or None)
 
     async def _step_back(self) -> None:

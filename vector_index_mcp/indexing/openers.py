@@ -11,7 +11,7 @@ from vector_index_mcp.indexing.remote_opening import RemoteOpener
 from vector_index_mcp.indexing.server_opening import ServerOpener
 
 if TYPE_CHECKING:
-    from vector_index_mcp.indexing.keeper import Options
+    from vector_index_mcp.indexing.options import Options
 
 
 def opener_of(

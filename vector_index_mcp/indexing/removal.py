@@ -27,6 +27,7 @@ from vector_index_mcp.indexing.marks import MARK
 from vector_index_mcp.indexing.mirroring.mirror import FETCHED
 from vector_index_mcp.indexing.mirroring.origin import ORIGIN
 from vector_index_mcp.indexing.ownership import LOCK, Known, Records, Standing
+from vector_index_mcp.indexing.writers import note_at
 
 _HIDES = ".gitignore"
 _HIDES_ALL = b"*\n"  # its content as we make it
@@ -78,7 +79,7 @@ def remove_index(folder: Path, records: Records, state_folder: Path) -> list[Lef
     try:
         lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with held(lock, _PATIENCE_SECONDS):
-            return _removed(folder, records) or remove_at(lock)
+            return _removed(folder, records) or remove_at(note_at(lock)) or remove_at(lock)
     except BusyError as error:
         return [Left(str(folder), str(error))]
     except OSError as error:

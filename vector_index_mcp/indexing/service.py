@@ -23,10 +23,11 @@ from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.following import follow_vectors
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import Indexer
-from vector_index_mcp.indexing.keeper import Keeper, Kept, Options
+from vector_index_mcp.indexing.keeper import Keeper, Kept
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.mirroring.fetching import Fetch
+from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.crew import Crew
@@ -83,9 +84,8 @@ class LiveIndex:
         self._cache = cache
         parts = self.pipeline, self.cached_embedder, self.activity, self.state
         self._keeper = Keeper(self.folders, place, options, *parts)
-        self.looks = self._keeper.looks
-        """Looks whether folders can be reached."""
-        self.stop_watching = self._keeper.stop_watching
+        self.looks, self.stop_watching = self._keeper.looks, self._keeper.stop_watching
+        """Looks whether folders can be reached; `Keeper.stop_watching`."""
 
     # -- lifetime --------------------------------------------------------------------------
 

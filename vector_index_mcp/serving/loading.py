@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from vector_index_mcp.engine.cache import EmbeddingCache
     from vector_index_mcp.engine.embedder import Embedder
     from vector_index_mcp.engine.worker_process import Worker
-    from vector_index_mcp.indexing.keeper import Options
+    from vector_index_mcp.indexing.options import Options
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.remedies import Remedies
@@ -328,7 +328,7 @@ def _silence_of(tool_set: str, place: Path) -> Callable[[], str]:
 
 
 def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "Options":
-    from vector_index_mcp.indexing.keeper import Options
+    from vector_index_mcp.indexing.options import Options
     from vector_index_mcp.serving.keys import remote_of
 
     return Options(

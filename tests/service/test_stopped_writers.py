@@ -1,0 +1,93 @@
+"""A command that writes an index and is stopped, by Ctrl-Z, is not said to follow changes."""
+
+import os
+import signal
+import time
+from contextlib import nullcontext
+from functools import partial
+
+import anyio
+import other_process
+import pytest
+from fakes import FakeEmbedder
+from serving import codebase_of, failing_call, found, serving, status_of
+from waiting import eventually
+from writing import write
+
+from vector_index_mcp.console import local
+from vector_index_mcp.errors import BusyError, first_of
+from vector_index_mcp.indexing.locks import lock_of
+from vector_index_mcp.indexing.role import Role
+from vector_index_mcp.indexing.writers import Writer, WriterNote
+from vector_index_mcp.serving.folders import state_folder
+from vector_index_mcp.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def project(tmp_path):
+    return write(tmp_path / "project", {"one.py": "apple = 1\n"})
+
+
+async def test_a_service_says_that_the_writer_is_stopped(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    lock = lock_of(str(project / ".lancedb"), project.parent / "state")
+    async with codebase.running(Role.VISITOR):
+        await (await codebase.index.trigger(force_reindex=False)).finished.wait()
+        assert WriterNote(lock).read() == Writer(os.getpid(), is_passing=True)
+    with other_process.writer(lock, Role.DEPUTY) as writer:
+        async with serving(codebase_of(project, FakeEmbedder())) as client:
+            await eventually(partial(_has_error, client, ""))
+            other_process.stop(writer)
+            stopped = f"process {writer.pid}, which writes this index, is stopped"
+            await eventually(partial(_has_error, client, stopped))
+            answer = await client.call_tool("search_index", {"query": "apple"})
+            assert f"Recent changes may be missing: {stopped}" in answer.content[0].text
+            assert f"kill -CONT {writer.pid}" in await failing_call(client, "trigger_index")
+            assert await found(client, "apple")
+            writer.send_signal(signal.SIGCONT)
+            await eventually(partial(_has_error, client, ""))
+            assert not (await status_of(client))["is_writer"]
+
+
+async def _has_error(client, start):
+    said = (await status_of(client))["error_message"] or ""
+    return said.startswith(start) if start else not said
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return Settings(embedding_model="/nowhere", embedding_cache_dir=str(tmp_path / "cache"))
+
+
+async def test_index_waits_for_another_command(project, settings, monkeypatch):
+    shown = []
+    bar = nullcontext(lambda what, done, total: shown.append(what))
+    monkeypatch.setattr(local.progress, "shown", lambda: bar)
+    lock = lock_of(str(project / ".lancedb"), state_folder())
+    with other_process.writer(lock, Role.DEPUTY) as writer:
+        async with anyio.create_task_group() as tasks:
+            began = time.monotonic()
+            tasks.start_soon(partial(local.index, project, settings, began, force=False))
+            await eventually(lambda: shown)
+            waiting = f"waiting for process {writer.pid}, which indexes the same folder"
+            assert set(shown) == {waiting}
+            writer.kill()
+    assert "indexing files" in shown
+
+
+async def test_index_does_not_wait_for_a_command_that_is_stopped(project, settings):
+    lock = lock_of(str(project / ".lancedb"), state_folder())
+    with other_process.writer(lock, Role.VISITOR) as writer:
+        other_process.stop(writer)
+        with pytest.raises(BusyError, match=f"process {writer.pid}, .* is stopped"):
+            await local.index(project, settings, time.monotonic(), force=False)
+
+
+async def test_index_does_not_wait_for_a_service(project, settings):
+    lock = lock_of(str(project / ".lancedb"), state_folder())
+    with other_process.writer(lock, Role.KEEPER), pytest.raises(ExceptionGroup) as refused:
+        await local.index(project, settings, time.monotonic(), force=False)
+    assert "another process keeps this index" in str(first_of(refused.value))

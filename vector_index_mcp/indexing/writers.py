@@ -1,0 +1,73 @@
+"""Which process writes an index: a note beside the lock that it holds, for a lock names nobody."""
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from vector_index_mcp.indexing.locks import is_held
+from vector_index_mcp.indexing.role import Role
+from vector_index_mcp.processes.stopping import is_stopped
+
+WRITER = ".writer"
+"""What the name of a note has after its lock's name."""
+_LONGEST_BYTES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A process that writes an index."""
+
+    pid: int
+    is_passing: bool
+    """Whether it ends by itself when the index is up to date."""
+
+    @property
+    def stop(self) -> str:
+        """Why it follows no changes: a signal has stopped it. Empty if none has."""
+        if not is_stopped(self.pid):
+            return ""
+        return (
+            f"process {self.pid}, which writes this index, is stopped, so changes are not indexed; "
+            f"`kill -CONT {self.pid}` lets it go on, and `kill -KILL {self.pid}` lets others write"
+        )
+
+
+def note_at(lock: Path) -> Path:
+    """The path of the note of who holds `lock`."""
+    return lock.with_name(lock.name + WRITER)
+
+
+class WriterNote:
+    """The note of who holds one lock."""
+
+    def __init__(self, lock: Path) -> None:
+        """Prepare; this does not access the disk.
+
+        Args:
+            lock: The outer lock of an index.
+        """
+        self._lock = lock
+        self._path = note_at(lock)
+
+    def write(self, role: Role) -> None:
+        """Note that this process, which has `role`, holds the lock. Never raises.
+
+        Without a note the index is kept all the same; only others cannot say by whom.
+        """
+        note = {"pid": os.getpid(), "is_passing": role is not Role.KEEPER}
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)  # which may be a link
+            self._path.write_text(json.dumps(note), "utf-8")
+
+    def read(self) -> Writer | None:
+        """The process that holds the lock; None if nobody does, or nobody knows which one."""
+        if not is_held(self._lock):
+            return None
+        try:
+            with self._path.open("rb") as file:
+                note = json.loads(file.read(_LONGEST_BYTES))
+            return Writer(int(note["pid"]), bool(note["is_passing"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
