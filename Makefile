@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test again soak ready rules lint screenshot quality learn question-map learn-chunks likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
+.PHONY: help demo check test quick-tests all-tests again soak rules lint screenshot quality learn question-map learn-chunks likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -40,13 +40,20 @@ demo: $(VENV)/installed ## install, index PROJECT (this repository by default), 
 # for so many KB; the places of e2e/processes.py lie on the disk.
 in_memory = $(shell d=/dev/shm; [ -w $$d ] && [ $$(df -kP $$d | awk 'END { print $$4 }') -gt $1 ] && \
     ! grep -q " $$d .*noexec" /proc/mounts && echo $$d)
-check: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,1000000)
-check: TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) # they seldom wait
-check: ready ## lint, types, unit and contract tests, for every change
+# Without its cache, mypy takes one processor for 20 s; tests run on the other one meanwhile.
+check: $(VENV)/installed-dev ## lint, types, unit and contract tests, for every change
+	@$(MAKE) --no-print-directory --jobs 2 rules quick-tests
+
+test: $(VENV)/installed-dev ## lint, types and every test
+	@$(MAKE) --no-print-directory --jobs 2 rules all-tests
+
+quick-tests: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,1000000)
+quick-tests: TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) # they seldom wait
+quick-tests: $(VENV)/compiled
 	EXAMPLES=0.1 $(PYTEST) -m "not slow" tests/unit tests/contract tests/test_*.py
 
-test: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
-test: ready ## lint, types and every test
+all-tests: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
+all-tests: $(VENV)/compiled
 	$(PYTEST)
 
 again: $(VENV)/installed-dev ## what failed in the last run, one test after the other
@@ -70,10 +77,7 @@ soak: $(VENV)/installed-dev ## hours of load, attacks, random changes, flipped b
 	    tests/service/test_index_on_object_storage.py
 
 # Else every tester compiles all tests that have changed, 6 s of a processor each.
-ready: $(VENV)/installed-dev
-	@$(MAKE) --no-print-directory --jobs 2 rules $(VENV)/compiled
-
-$(VENV)/compiled: $(shell find tests -name '*.py')
+$(VENV)/compiled: $(VENV)/installed-dev $(shell find tests -name '*.py')
 	-@$(BIN)/python -m pytest -p no:xdist --collect-only --quiet >/dev/null
 	@touch $@
 

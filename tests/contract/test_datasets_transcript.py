@@ -78,6 +78,7 @@ async def found(ask, name, **arguments):
     return result["structuredContent"]
 
 
+@pytest.mark.slow
 async def test_the_server_says_who_it_is_and_offers_tools_alone(ask):
     result = (await ask("initialize", **CLIENT))["result"]
     assert result["serverInfo"]["name"] == "mcpower"
@@ -88,6 +89,7 @@ async def test_the_server_says_who_it_is_and_offers_tools_alone(ask):
         assert (error["code"], error["message"]) == (-32601, "Method not found")
 
 
+@pytest.mark.slow
 async def test_the_tools_take_what_the_contract_says(ask):
     search, listing = (await ask("tools/list"))["result"]["tools"]
     assert (search["name"], listing["name"]) == ("knowledge.search", "knowledge.listDatasets")

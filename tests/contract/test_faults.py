@@ -137,6 +137,7 @@ def test_what_is_not_a_fault_of_the_store_passes_unchanged(other):
     assert caught.value is other
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_full_disk_is_named_and_leaves_the_index_as_it_was(small_disk):
     index = await Index.create(str(small_disk / "index"), Manifest(owner="/p", chunker="lines-1"))

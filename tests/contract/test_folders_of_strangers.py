@@ -142,6 +142,7 @@ async def test_a_drive_that_hangs_is_an_error_in_time(drive, tmp_path, monkeypat
         assert raised.value.problem is Problem.STORE_FOLDER
 
 
+@pytest.mark.slow
 async def test_what_was_begun_on_a_drive_that_hung_is_not_done_later(drive, monkeypatch):
     monkeypatch.setattr(folder, "_SECONDS", 0.3)
     objects = FolderObjects(drive.folder)
@@ -170,6 +171,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 async def test_a_process_ends_although_a_drive_hangs(drive):
     drive.hang()
     command = [sys.executable, "-c", ASKS, str(drive.folder)]

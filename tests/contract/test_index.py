@@ -103,6 +103,7 @@ async def test_a_folder_that_was_there_is_its_owners_to_ignore(tmp_path):
     assert not (tmp_path / ".gitignore").exists()
 
 
+@pytest.mark.slow
 async def test_creating_an_index_replaces_the_one_that_is_there(index, uri):
     other = await Index.create(uri, Manifest(owner="/other", chunker="lines-2"))
     assert await other.store.count() == 0
@@ -111,6 +112,7 @@ async def test_creating_an_index_replaces_the_one_that_is_there(index, uri):
     assert (manifest.owner, manifest.model, found) == ("/other", None, [])
 
 
+@pytest.mark.slow
 async def test_the_old_tables_answer_while_new_ones_are_filled(index, uri):
     rebuilt = await index.begin_rebuild()
     await rebuilt.replace([document("c", "word three")], 1, {})
@@ -123,6 +125,7 @@ async def test_the_old_tables_answer_while_new_ones_are_filled(index, uri):
     assert found == ["c"]
 
 
+@pytest.mark.slow
 async def test_a_search_that_began_before_the_swap_is_answered_from_the_old_tables(index):
     old = index.store
     rebuilt = await index.begin_rebuild()
@@ -159,6 +162,7 @@ async def test_searches_never_fail_while_rebuilds_are_swapped_in(index):
     assert all(answer for answer in answers)
 
 
+@pytest.mark.slow
 async def test_an_abandoned_rebuild_is_dropped_as_a_leftover(index, uri):
     before = tables(uri)
     (await index.begin_rebuild()).close()
@@ -168,6 +172,7 @@ async def test_an_abandoned_rebuild_is_dropped_as_a_leftover(index, uri):
     assert await keys_found(index.store) == ["a", "b"]
 
 
+@pytest.mark.slow
 async def test_a_second_rebuild_starts_from_nothing(index):
     abandoned = await index.begin_rebuild()
     await abandoned.replace([document("x", "word")], 1, {})
@@ -177,6 +182,7 @@ async def test_a_second_rebuild_starts_from_nothing(index):
     rebuilt.close()
 
 
+@pytest.mark.slow
 async def test_at_most_two_generations_lie_on_the_disk(index, uri):
     for _ in range(4):
         await index.swap(await index.begin_rebuild(), "lines-1")
@@ -211,6 +217,7 @@ async def test_a_rebuild_takes_the_model_of_the_index(index):
     rebuilt.close()
 
 
+@pytest.mark.slow
 async def test_an_index_can_be_given_to_a_project_that_moved(index, uri):
     await index.adopt("/elsewhere")
     manifest, found = await reopened(uri)
@@ -264,6 +271,7 @@ async def test_an_index_of_another_format_is_not_opened(index, uri, number, fiel
         await Index.open(uri)
 
 
+@pytest.mark.slow
 async def test_an_index_without_details_is_read_and_written_as_it_is(index, uri):
     details = FileRecord("b", (1, 2, 3), "hash", 1, "indexed", "", details="{}")
     index.close()
@@ -362,6 +370,7 @@ def _remove(path):
     path.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [_truncate, _empty, _garble])
 @pytest.mark.parametrize("table", ["manifest", "chunks", "files"])
 async def test_a_damaged_table_is_recognised_and_discarding_makes_room(index, uri, table, damage):

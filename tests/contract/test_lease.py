@@ -87,6 +87,7 @@ def machines(objects, clock):
     return [Lease(store, n, n, clock=clock, sleep=clock.sleep) for n in ("one", "two", "three")]
 
 
+@pytest.mark.slow
 async def test_one_machine_takes_it_and_the_next_one_once_it_is_let_go(machines):
     one, two, _ = machines
     assert await one.take()
@@ -99,6 +100,7 @@ async def test_one_machine_takes_it_and_the_next_one_once_it_is_let_go(machines)
     assert two.number == 2
 
 
+@pytest.mark.slow
 async def test_of_many_that_want_it_one_gets_it(machines):
     taken = []
 
@@ -137,6 +139,7 @@ async def test_who_lives_keeps_it_and_who_was_stopped_loses_it_before_another_ta
     assert not await one.take()
 
 
+@pytest.mark.slow
 async def test_who_cannot_renew_it_stops_in_time_and_does_not_come_back_by_itself(objects, clock):
     cut = Cut(objects, clock)
     lease = Lease(cut, "one", "one", clock=clock, sleep=clock.sleep)
@@ -156,6 +159,7 @@ async def test_who_cannot_renew_it_stops_in_time_and_does_not_come_back_by_itsel
     assert lease.number == 2
 
 
+@pytest.mark.slow
 async def test_an_answer_that_was_lost_is_asked_for_again(objects, clock):
     cut = Cut(objects, clock)
     lease = Lease(cut, "one", "one", clock=clock, sleep=clock.sleep)

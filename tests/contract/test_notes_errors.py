@@ -260,6 +260,7 @@ async def test_a_wish_that_cannot_be_met_is_refused(client_of_made, made, code, 
     assert last["traceId"] == answer["context"]["traceId"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "fault", "tool", "arguments"),
     FAULTS,
@@ -306,6 +307,7 @@ async def test_what_is_asked_and_ignored_is_told(store, tmp_path):
     assert answer["note"] == "Unknown arguments were ignored: 'due', 'tasks.0.needs'"
 
 
+@pytest.mark.slow
 async def test_a_read_only_disk_is_told(made, small_disk, tmp_path):
     store = Path(shutil.copytree(made, small_disk / "store", symlinks=True))
     async with serving(notes_of(tmp_path, store)) as client:
@@ -341,6 +343,7 @@ async def test_a_full_disk_is_told(made, small_disk, tmp_path):
     git(store, "fsck", "--strict")
 
 
+@pytest.mark.slow
 async def test_a_project_that_cannot_be_moved_away_stays(store, tmp_path):
     place = store / FOLDER
     if not mount("--bind", place, place):
@@ -353,6 +356,7 @@ async def test_a_project_that_cannot_be_moved_away_stays(store, tmp_path):
         unmount(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "program"), [("GIT_ERROR", None), ("INTERNAL_ERROR", b"\0 no program")]
 )
@@ -373,6 +377,7 @@ async def test_a_git_that_cannot_be_started_is_told(store, tmp_path, monkeypatch
         assert log(store)[0][1] == "Update knowledge for My Project: Updated main.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "error"),
     [

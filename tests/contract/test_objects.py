@@ -17,6 +17,7 @@ pytestmark = pytest.mark.anyio
 LARGE = 10_000_000
 
 
+@pytest.mark.slow
 async def test_what_is_written_is_read(objects):
     assert await objects.get("a/b", LARGE) is None
     await objects.put("a/b", b"one")
@@ -28,6 +29,7 @@ async def test_what_is_written_is_read(objects):
     assert await objects.part("a/c", 0, 2) is None
 
 
+@pytest.mark.slow
 async def test_a_listing_has_what_is_there_below_a_prefix(objects):
     assert await objects.entries() == []
     for name in ("a/1", "a/2", "b/1"):
@@ -41,6 +43,7 @@ async def test_a_listing_has_what_is_there_below_a_prefix(objects):
     await objects.delete([])
 
 
+@pytest.mark.slow
 async def test_one_of_many_writes_what_is_new(objects):
     won = []
 
@@ -66,6 +69,7 @@ async def test_what_was_changed_meanwhile_is_not_replaced(objects):
     assert await objects.replace("lease", b"4", content.tag) is not None
 
 
+@pytest.mark.slow
 async def test_files_go_there_and_back(objects, tmp_path):
     data = bytes(range(256)) * 50_000  # 12.8 MB: more than one part of an upload
     (tmp_path / "up").write_bytes(data)
@@ -166,6 +170,7 @@ def settings(monkeypatch, tmp_path):
     return set_them
 
 
+@pytest.mark.slow
 async def test_a_store_that_knows_its_tags_without_quotes_only_replaces_too(server, settings):
     if not server.pid:
         pytest.skip("a real server checks the signature, which the proxy breaks")
@@ -195,6 +200,7 @@ async def problem_of(uri):
     return raised.value.problem
 
 
+@pytest.mark.slow
 async def test_what_is_wrong_with_a_bucket_is_said(server, settings):
     settings(server.port)
     assert await problem_of("s3://no-such-bucket/x") is Problem.STORE_MISSING
@@ -204,6 +210,7 @@ async def test_what_is_wrong_with_a_bucket_is_said(server, settings):
     assert await problem_of("s3://bucket/x") is Problem.STORE_SILENT
 
 
+@pytest.mark.slow
 async def test_a_server_that_never_answers_ends_in_an_error(settings, monkeypatch):
     monkeypatch.setattr("vector_index_mcp.objects.bucket._SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -116,6 +116,7 @@ async def test_a_closed_index_holds_no_folder(tmp_path: Path) -> None:
     reader.close()
 
 
+@pytest.mark.slow
 async def test_an_index_that_is_let_go_holds_no_folder_and_writes_nowhere(tmp_path: Path) -> None:
     folder = tmp_path / ".lancedb"
     index = await Index.create(str(folder), Manifest("owner", "chunker"))

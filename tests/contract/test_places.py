@@ -73,6 +73,7 @@ def test_what_is_no_manifest_of_lance_is_refused(tmp_path, name, size):
         places.check(tmp_path)
 
 
+@pytest.mark.slow
 async def test_a_manifest_that_is_changed_anywhere_is_read_or_refused(uri):
     file = next((uri / "manifest.lance/_versions").glob("*.manifest"))
     whole, refused = file.read_bytes(), 0

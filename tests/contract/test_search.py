@@ -49,6 +49,7 @@ def keys(hits):
     return [hit.chunk.key for hit in hits]
 
 
+@pytest.mark.slow
 async def test_words_and_meaning_are_both_searched(store):
     by_words, by_meaning = document("a.py", "sparrow"), document("b.py", "crow")
     await put(store, {by_words: ABOUT_FISH, by_meaning: ABOUT_BIRDS})
@@ -107,6 +108,7 @@ async def test_as_many_hits_as_asked_for(store):
     assert len(await ask(store, "sparrow", None, count)) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["sparrow", "how do sparrows sing"])
 async def test_the_best_are_the_same_however_many_are_wanted(store, query):
     """Else somebody who turns the pages meets a hit twice, and never another one."""
@@ -214,6 +216,7 @@ async def test_a_definition_comes_first_however_its_name_is_spelled(store, name)
         assert keys(await ask(store, asked, None, 5))[0] == "b.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ["word " * 10_000, "\n".join(f"at a.b.C{n}.run{n}" for n in range(2_500))]
 )

@@ -89,6 +89,7 @@ async def vectorless(tmp_path):
     store.close()
 
 
+@pytest.mark.slow
 async def test_a_new_store_is_empty(store):
     assert await store.count() == 0
     assert await store.records() == []
@@ -147,6 +148,7 @@ async def test_replacing_nothing_changes_nothing(store):
     assert await store.count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ODD_KEYS)
 async def test_any_key_is_stored_found_replaced_and_deleted(store, key):
     await store.replace([document(key, "old"), document("other", "word")], 1, {})
@@ -162,6 +164,7 @@ async def test_any_key_is_stored_found_replaced_and_deleted(store, key):
     assert [r.key for r in await store.records()] == ["other"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [500, 501, 1203])
 async def test_any_number_of_files_is_replaced_filled_and_deleted_at_once(store, count):
     documents = [document(f"it's/{number}.py", f"word{number}") for number in range(count)]
@@ -188,6 +191,7 @@ async def test_records_are_read_back_as_they_were_put(store):
     assert sorted(await store.records(), key=lambda r: r.key) == records
 
 
+@pytest.mark.slow
 async def test_a_record_put_again_replaces_the_first(store):
     await store.put_records([record("a"), record("b")])
     await store.put_records([record("b", "two"), record("c")])
@@ -220,6 +224,7 @@ async def test_no_word_is_syntax(store, word):
     assert await matched(store, [word], 5) == []
 
 
+@pytest.mark.slow
 async def test_the_nearest_vector_comes_first(store):
     documents = [document(str(number), f"text {number}") for number in range(10)]
     vectors = vectors_of(*documents)
@@ -313,6 +318,7 @@ async def test_without_a_dimension_the_words_are_searched_all_the_same(vectorles
     assert await vectorless.holdings() == {"a": Holding("hash", 1, 1)}
 
 
+@pytest.mark.slow
 async def test_vectors_are_filled_in_once_the_dimension_is_known(vectorless):
     stored = document("a", "text")
     await vectorless.replace([stored], 1, {})
@@ -321,6 +327,7 @@ async def test_vectors_are_filled_in_once_the_dimension_is_known(vectorless):
     assert [c.key for c in await near(vectorless, np.ones(DIMENSION, "f4"), 5)] == ["a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [DIMENSION, 7])
 async def test_setting_the_dimension_drops_the_vectors_and_keeps_the_rows(store, dimension):
     stored = document("a", "text")
@@ -332,6 +339,7 @@ async def test_setting_the_dimension_drops_the_vectors_and_keeps_the_rows(store,
     assert [c.key for c in await matched(store, ["text"], 5)] == ["a"]
 
 
+@pytest.mark.slow
 async def test_after_a_kill_in_the_middle_of_that_no_vector_is_thought_to_be_there(store):
     stored = document("a", "text")
     await store.replace([stored], 1, vectors_of(stored))
@@ -341,6 +349,7 @@ async def test_after_a_kill_in_the_middle_of_that_no_vector_is_thought_to_be_the
     assert await store.holdings() == {"a": Holding("hash", 1, 1)}
 
 
+@pytest.mark.slow
 async def test_a_search_in_the_middle_of_that_finds_words(store, monkeypatch):
     stored = document("a", "text")
     await store.replace([stored], 1, vectors_of(stored))
@@ -356,6 +365,7 @@ async def test_a_search_in_the_middle_of_that_finds_words(store, monkeypatch):
     assert [candidate.chunk.key for candidate in found] == ["a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["drop_columns", "add_columns"])
 async def test_after_a_failure_in_the_middle_of_that_all_goes_on(store, monkeypatch, step):
     stored = document("a", "text")
@@ -375,6 +385,7 @@ async def no_space(*_):
     raise RuntimeError("lance error: No space left on device (os error 28)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [None, DIMENSION])
 async def test_a_store_opens_again_as_it_was(tmp_path, dimension):
     first = await Store.create(Reach(str(tmp_path)), 3, dimension)
@@ -390,6 +401,7 @@ async def test_a_store_opens_again_as_it_was(tmp_path, dimension):
     again.close()
 
 
+@pytest.mark.slow
 async def test_rows_left_unindexed_by_a_killed_process_are_maintained_by_the_next(tmp_path):
     first = await Store.create(Reach(str(tmp_path)), 0, None)
     await first.replace([document("a", *(f"text {number}" for number in range(2_000)))], 1, {})
@@ -534,6 +546,7 @@ async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store
     assert store.upkeep.is_due
 
 
+@pytest.mark.slow
 async def test_a_quiet_moment_is_used_for_more_than_a_few_saves_only(store):
     await store.replace([document("a", "x")], 1, {})
     await store.maintain()

@@ -50,6 +50,7 @@ async def nearest_keys(store, text, limit=5):
     return [found.chunk.key for found in await store.nearest(vector_of(text), limit)]
 
 
+@pytest.mark.slow
 async def test_maintenance_indexes_the_vectors_of_a_large_project(store, documents):
     await store.replace(documents, 1, vectors_of(documents))
     await store.maintain()
@@ -58,6 +59,7 @@ async def test_maintenance_indexes_the_vectors_of_a_large_project(store, documen
         assert (await nearest_keys(store, wanted.entries[0].chunk.text))[0] == wanted.key
 
 
+@pytest.mark.slow
 async def test_a_search_that_reads_the_winners_alone_finds_the_same(store, documents):
     await store.replace(documents, 1, vectors_of(documents))
     await store.maintain()
@@ -83,6 +85,7 @@ async def test_a_search_that_reads_the_winners_alone_finds_the_same(store, docum
     assert await texts.read([], ["file_path"]) == []
 
 
+@pytest.mark.slow
 async def test_a_small_project_is_searched_without(store, documents):
     await store.replace(documents[1:], 1, vectors_of(documents))
     await store.maintain()
@@ -90,6 +93,7 @@ async def test_a_small_project_is_searched_without(store, documents):
     assert (await nearest_keys(store, "text 7.py"))[0] == "7.py"
 
 
+@pytest.mark.slow
 async def test_vectors_are_indexed_once_nearly_all_are_there(store, documents):
     vectors = vectors_of(documents)
     known = dict(list(vectors.items())[: ROWS // 2])
@@ -101,6 +105,7 @@ async def test_vectors_are_indexed_once_nearly_all_are_there(store, documents):
     assert "vector" in await indexed_columns(store)
 
 
+@pytest.mark.slow
 async def test_what_comes_after_the_index_is_found_before_and_after_maintenance(store, documents):
     await store.replace(documents, 1, vectors_of(documents))
     await store.maintain()
@@ -113,6 +118,7 @@ async def test_what_comes_after_the_index_is_found_before_and_after_maintenance(
         await store.maintain()
 
 
+@pytest.mark.slow
 async def test_another_model_begins_without_the_index(store, documents):
     await store.replace(documents, 1, vectors_of(documents))
     await store.maintain()
@@ -134,6 +140,7 @@ async def test_the_index_does_not_fall_to_pieces_over_many_changes(store, docume
         assert (await nearest_keys(store, wanted))[0] == f"{round_}.py"
 
 
+@pytest.mark.slow
 async def test_what_a_maintenance_has_replaced_is_left_to_the_next(store, documents):
     vectors = vectors_of(documents)
     await store.replace(documents, 1, {})

@@ -59,6 +59,7 @@ def test_a_variable_overrides_the_profile_as_for_the_tools_of_aws(variables, fie
     assert alone.keys() - options_of("team", CREDENTIALS, CONFIG, variables).keys() == fields
 
 
+@pytest.mark.slow
 def test_it_is_the_order_of_the_library_of_aws(tmp_path, monkeypatch):
     for name in ("AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)

@@ -430,6 +430,7 @@ def test_without_a_store_there_is_nothing_to_say_of_it(case):
     assert team.vectors(case).verdict is OK
 
 
+@pytest.mark.slow
 def test_packs_of_the_model_are_counted(tmp_path):
     digest = WORDS_AND_GIST.identity(find_model("all-MiniLM-L6-v2").identity).digest
     finding = team.vectors(a_store(tmp_path, digest))
@@ -445,6 +446,7 @@ def test_packs_of_other_models_alone_are_of_no_use(tmp_path):
     assert "none of this model" in finding.words
 
 
+@pytest.mark.slow
 def test_a_store_that_does_not_answer_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
@@ -456,6 +458,7 @@ def test_a_store_that_does_not_answer_is_a_warning(tmp_path, monkeypatch):
     assert "AWS_ENDPOINT_URL" in finding.remedy
 
 
+@pytest.mark.slow
 def test_a_drive_that_hangs_is_a_warning_soon(tmp_path, drive, monkeypatch):
     monkeypatch.setattr(team, "_SECONDS", 0.3)
     drive.hang()
@@ -476,6 +479,7 @@ def test_a_shared_index_that_is_nowhere_is_a_warning(tmp_path, case):
     )
 
 
+@pytest.mark.slow
 def test_a_shared_index_on_a_drive_that_hangs_is_a_warning_soon(tmp_path, drive, monkeypatch):
     monkeypatch.setattr(team, "_SECONDS", 0.3)
     drive.hang()

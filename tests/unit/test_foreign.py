@@ -54,6 +54,7 @@ def test_names_are_made_visible_wherever_they_stand():
     assert visible_values(values) == {"a\\nb": ["\\x1b", {"deep": "\\r"}, 1, None, True]}
 
 
+@pytest.mark.slow
 def test_what_controls_or_formats_is_shown_as_it_is_only_if_it_can_be_seen():
     every = map(chr, range(sys.maxunicode + 1))
     acting = {c for c in every if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}

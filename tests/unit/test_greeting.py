@@ -17,6 +17,7 @@ def ends():
         yield ours, theirs
 
 
+@pytest.mark.slow
 def test_an_answer_that_comes_a_byte_at_a_time_is_not_waited_for_for_ever(ends):
     ours, theirs = ends
     is_over = threading.Event()

@@ -37,6 +37,7 @@ def test_json_that_is_none_is_refused_at_once(text):
         Json().read(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -80,6 +81,7 @@ def test_a_section_that_begins_again_and_again_has_no_end():
     assert guide.removed(guide.added("# Us\n") + text) == "# Us\n" + text
 
 
+@pytest.mark.slow
 def test_a_change_of_a_long_file_is_shown_at_once(tmp_path, capsys):
     before = filled("".join(f"{n}\n" for n in range(200)))
     after = before.replace("7\n", "7\nours\n", 1)

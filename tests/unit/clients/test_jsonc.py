@@ -58,11 +58,13 @@ def texts(draw, of=objects) -> str:
 with_servers = st.fixed_dictionaries({"servers": objects, "docs": values})
 
 
+@pytest.mark.slow
 @given(texts())
 def test_it_reads_what_the_reference_reads(text):
     assert Json().read(text) == reference(text)
 
 
+@pytest.mark.slow
 @given(texts(), st.integers(0), st.sampled_from(["", ",", "}", "]", "{", '"', "x", "1", "\n", "/"]))
 def test_what_is_no_json_is_refused_and_nothing_else(text, at, new):
     """One character replaced, mostly for the worse."""
@@ -90,6 +92,7 @@ def test_adding_adds_and_changes_nothing_else(text):
     assert is_subsequence(re.sub(r"\s", "", text), after)
 
 
+@pytest.mark.slow
 @given(texts(with_servers))
 def test_removing_what_was_added_leaves_every_byte_as_it_was(text):
     assume(reference(text)["servers"])
@@ -97,6 +100,7 @@ def test_removing_what_was_added_leaves_every_byte_as_it_was(text):
     assert Json().remove(added, ("servers", "new")) == text
 
 
+@pytest.mark.slow
 @given(texts(with_servers), st.integers(0))
 def test_removing_removes_and_changes_nothing_else(text, which):
     before = reference(text)
@@ -108,6 +112,7 @@ def test_removing_removes_and_changes_nothing_else(text, which):
     assert is_subsequence(after, text)
 
 
+@pytest.mark.slow
 @given(texts(with_servers), st.integers(0), values)
 def test_replacing_replaces_and_changes_nothing_else(text, which, value):
     before = reference(text)

@@ -189,6 +189,7 @@ def test_started_as_a_module_it_is_the_script_beside_python(tmp_path, monkeypatc
     assert launch.with_program([*module, "p"], ["/new"]) == ["/new", "p"]
 
 
+@pytest.mark.slow
 def test_started_as_a_module_it_runs_no_code_of_the_project(tmp_path, monkeypatch):
     monkeypatch.setattr(launch.sysconfig, "get_path", lambda _: str(tmp_path / "no scripts"))
     for name in ("json.py", "vector_index_mcp.py"):

@@ -52,6 +52,7 @@ def test_a_link_that_appears_after_the_plan_is_not_followed(project, replaced, a
     assert foreign_files(project) == {"mcp.json": b"old"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="exchanges two names at one blow")
 def test_a_folder_that_becomes_a_link_all_the_time_leads_nowhere(project):
     cursor, link, ended = project / ".cursor", project / "link", threading.Event()

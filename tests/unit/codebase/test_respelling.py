@@ -49,6 +49,7 @@ def test_each_word_has_its_own():
     }
 
 
+@pytest.mark.slow
 def test_only_so_many_names_are_compared_and_none_that_is_very_long(monkeypatch):
     compared = []
 

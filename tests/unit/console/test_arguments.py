@@ -22,6 +22,7 @@ def parse(arguments):
     return grammar.parse(arguments, cli.COMMANDS)
 
 
+@pytest.mark.slow
 @given(st.lists(words, max_size=6))
 def test_any_arguments_make_a_command_or_are_refused(arguments):
     try:
@@ -33,6 +34,7 @@ def test_any_arguments_make_a_command_or_are_refused(arguments):
         assert parsed.speaks_mcp == (parsed.command == "serve")
 
 
+@pytest.mark.slow
 @given(paths | st.sampled_from(COMMANDS), st.sampled_from(COMMANDS), paths)
 def test_an_env_file_may_have_any_name(env_file, command, path):
     parsed = parse(["--env-file", env_file, command, path])

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 # A service that has started, opens files as services do, and then ends with an error.
 SERVICE = """
 import sys
@@ -19,6 +21,7 @@ sys.exit(hosting.run("codebase", ".", None))
 """
 
 
+@pytest.mark.slow
 def test_an_error_after_the_start_is_written_into_no_other_file(tmp_path):
     other = tmp_path / "other"
     ended = subprocess.run([sys.executable, "-c", SERVICE, other], capture_output=True, check=False)

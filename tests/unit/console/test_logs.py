@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from vector_index_mcp.console import services
 
 # A process whose standard error is its log, as a service's is; it logs a line, fills the log up,
@@ -19,6 +21,7 @@ os.write(2, b"Fatal Python error\\n")
 """
 
 
+@pytest.mark.slow
 def test_the_last_words_of_a_crash_stand_in_the_log_after_a_rotation(tmp_path):
     path = tmp_path / "service.log"
     with path.open("a") as stderr:
@@ -28,6 +31,7 @@ def test_the_last_words_of_a_crash_stand_in_the_log_after_a_rotation(tmp_path):
     assert "line 29" in path.read_text()
 
 
+@pytest.mark.slow
 def test_another_standard_error_stays_where_it_is(tmp_path):
     path = tmp_path / "service.log"
     ran = subprocess.run([sys.executable, "-c", SERVICE, path], capture_output=True, check=True)

@@ -87,6 +87,7 @@ def test_ids_that_name_no_documents_are_refused(tmp_path):
         kinds.read(written(tmp_path, index))
 
 
+@pytest.mark.slow
 def test_without_faiss_it_is_said_what_to_install(tmp_path, monkeypatch):
     path = written(tmp_path, MADE["HNSW"]())
     monkeypatch.setitem(sys.modules, "faiss", None)

@@ -368,6 +368,7 @@ CHANGES = st.lists(
 KINDS = ["", WRITTEN, "collections: {}", "{}", WRITTEN.replace("\n", "\r\n")]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CHANGES, st.sampled_from(KINDS))
 def test_any_changes_are_made_or_refused_and_comments_stay(tmp_path, changes, text):

@@ -55,6 +55,7 @@ def repositories(tmp_path, monkeypatch):
     return theirs, ours
 
 
+@pytest.mark.slow
 async def test_what_others_pushed_is_there_afterwards(repositories):
     _, ours = repositories
     said = await pull(ours)
@@ -63,6 +64,7 @@ async def test_what_others_pushed_is_there_afterwards(repositories):
     assert "up to date" in await pull(ours)
 
 
+@pytest.mark.slow
 async def test_a_folder_in_a_repository_is_of_that_repository(repositories):
     _, ours = repositories
     (ours / "docs").mkdir()
@@ -75,11 +77,13 @@ async def test_a_folder_in_no_repository_is_left_alone(tmp_path, monkeypatch):
     assert await pull(tmp_path / "missing") == ""
 
 
+@pytest.mark.slow
 async def test_no_git_is_told(repositories, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "git is not installed" in await pull(repositories[1])
 
 
+@pytest.mark.slow
 async def test_changes_that_are_not_committed_stay(repositories):
     _, ours = repositories
     git(ours, "config", "merge.autoStash", "true")
@@ -90,6 +94,7 @@ async def test_changes_that_are_not_committed_stay(repositories):
     assert git(ours, "stash", "list") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["pull.rebase", "branch.main.rebase", "pull.ff"])
 async def test_commits_of_ones_own_stay_what_they_are(repositories, setting):
     _, ours = repositories
@@ -101,6 +106,7 @@ async def test_commits_of_ones_own_stay_what_they_are(repositories, setting):
     assert (ours / "a.md").read_text() == "one"
 
 
+@pytest.mark.slow
 async def test_no_hook_runs(repositories, tmp_path):
     _, ours = repositories
     canary, hook = tmp_path / "canary", f"#!/bin/sh\necho $0 >> {tmp_path / 'canary'}\n"
@@ -117,6 +123,7 @@ async def test_no_hook_runs(repositories, tmp_path):
     assert not canary.exists()
 
 
+@pytest.mark.slow
 async def test_another_repository_that_a_hook_names_is_not_meant(repositories, monkeypatch):
     theirs, ours = repositories
     monkeypatch.setenv("GIT_DIR", str(theirs / ".git"))
@@ -130,6 +137,7 @@ async def test_what_is_no_real_repository_is_told(tmp_path):
     assert "not a git repository" in await pull(tmp_path)
 
 
+@pytest.mark.slow
 async def test_an_origin_that_is_gone_is_told(repositories, tmp_path):
     (tmp_path / "origin").rename(tmp_path / "elsewhere")
     said = await pull(repositories[1])
@@ -144,6 +152,7 @@ def _git_that(folder, does):
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
+@pytest.mark.slow
 async def test_an_answer_that_is_no_text_and_too_long_is_cut(repositories, monkeypatch, tmp_path):
     does = "printf '\\377\\n'; head -c 100000 /dev/zero | tr '\\0' x; exit 1"
     monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", does))
@@ -151,6 +160,7 @@ async def test_an_answer_that_is_no_text_and_too_long_is_cut(repositories, monke
     assert said.startswith("\ufffd\nx") and len(said) == 2_000
 
 
+@pytest.mark.slow
 async def test_git_that_does_not_end_is_ended(repositories, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", "exec sleep 60"))
     monkeypatch.setattr(updating, "_PULL_SECONDS", 0.1)
@@ -158,6 +168,7 @@ async def test_git_that_does_not_end_is_ended(repositories, monkeypatch, tmp_pat
         assert "was stopped after" in await pull(repositories[1])
 
 
+@pytest.mark.slow
 async def test_a_cancelled_pull_leaves_no_process(repositories, monkeypatch, tmp_path):
     numbers = tmp_path / "numbers"
     does = f"sleep 60 & echo $$ $! > {numbers}.new; mv {numbers}.new {numbers}; exec sleep 60"
@@ -172,6 +183,7 @@ async def test_a_cancelled_pull_leaves_no_process(repositories, monkeypatch, tmp
     await eventually(lambda: is_gone(started_by_git))
 
 
+@pytest.mark.slow
 async def test_a_pull_cancelled_at_its_start_leaves_no_process(repositories, monkeypatch):
     made, open_process = [], anyio.open_process
 
@@ -186,6 +198,7 @@ async def test_a_pull_cancelled_at_its_start_leaves_no_process(repositories, mon
     assert made[0].returncode is not None
 
 
+@pytest.mark.slow
 async def test_git_has_no_terminal_to_ask_at(repositories, monkeypatch, tmp_path):
     does = 'echo "prompt=$GIT_TERMINAL_PROMPT"; cat; ps -o sid= -p $$; echo $$'
     monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", does))

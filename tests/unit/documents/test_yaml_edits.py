@@ -130,6 +130,7 @@ def test_an_entry_goes_whatever_it_is_written_like(text, key, left):
     assert drop(text, [key]) == left
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=40), max_size=5), st.booleans())
 def test_any_text_is_read_as_it_was_put(entries, is_flow):
     text = "{x: {y: z}}\n" if is_flow else "x:\n  y: z\n"

@@ -252,6 +252,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there no open file can be removed")
 def test_a_damaged_file_is_replaced_while_another_process_goes_on_using_it(tmp_path, opened):
     cache, file = opened(tmp_path), tmp_path / FILE
@@ -433,6 +434,7 @@ def put_many_at_once(folder, names):
     return [key(f"{name}{number}") for name in names for number in range(200)]
 
 
+@pytest.mark.slow
 def test_two_processes_write_one_cache_at_once(tmp_path, opened):
     cache = opened(tmp_path)
     cache.put(MODEL, vectors("z"))
@@ -446,6 +448,7 @@ def test_processes_that_create_the_cache_at_once_lose_nothing(tmp_path, opened):
     assert set(opened(tmp_path).get(MODEL, expected)) == set(expected)
 
 
+@pytest.mark.slow
 def test_the_bound_is_spent_on_vectors(tmp_path, opened):
     cache = opened(tmp_path, 4_000_000)
     for start in range(0, 3000, 100):

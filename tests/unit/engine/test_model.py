@@ -87,6 +87,7 @@ def model_folder(folder, **files):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
 def test_the_offline_package_is_found_without_running_any_of_it(tmp_path, offline_folder, name):
     found = find_in_new_process(name, tmp_path)
@@ -97,6 +98,7 @@ def test_the_offline_package_is_found_without_running_any_of_it(tmp_path, offlin
     )
 
 
+@pytest.mark.slow
 def test_one_model_has_one_digest_under_all_its_names(tmp_path, offline_folder):
     by_name = find_in_new_process("all-MiniLM-L6-v2", tmp_path)
     by_folder = find_model(str(offline_folder / "model"))
@@ -151,6 +153,7 @@ def test_a_name_is_a_folder_by_its_spelling(name, is_folder):
     assert looks_like_folder(name) == is_folder
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_models_name_in_the_working_folder_is_not_the_model(
     tmp_path, offline_folder
 ):

@@ -90,6 +90,7 @@ def test_marks_without_end_take_linear_time(mark):
     assert time.process_time() - began < 3
 
 
+@pytest.mark.slow
 def test_what_is_passed_over_is_plain_already():
     for code in range(0x80, 0x20000):
         char = chr(code)

@@ -175,6 +175,7 @@ def test_a_text_has_the_same_words_beside_one_beyond_ascii(text):
     assert words(f"{text} é") == [*words(text), "e"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["a_", "A", "Aé", "é_", "用", "👍", "a\u0301\u0316", "ж-", "\u200b"]
 )

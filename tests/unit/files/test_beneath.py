@@ -55,6 +55,7 @@ def swapping(folder: Path, outside: Path) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_folder_that_becomes_a_link_in_the_middle_leads_nowhere(project: Path) -> None:
     texts, names = set(), set()
     ignore = Ignore(Folder(project))

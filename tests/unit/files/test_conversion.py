@@ -29,6 +29,7 @@ NOTEBOOK = {
 }
 
 
+@pytest.mark.slow
 def test_html_becomes_markdown_without_what_nobody_reads():
     text = converted(HTML.encode(), "html")
     assert text.startswith("# Release notes\n\n## Version 2\n")
@@ -40,6 +41,7 @@ def test_html_becomes_markdown_without_what_nobody_reads():
     assert "\n\n\n" not in text
 
 
+@pytest.mark.slow
 def test_html_says_in_which_encoding_it_is():
     page = '<meta charset="iso-8859-1"><p>Gr\xfc\xdfe</p>'
     assert "Grüße" in converted(page.encode("latin-1"), "html")
@@ -52,6 +54,7 @@ def test_a_notebook_becomes_its_texts_and_its_code():
     assert len(text) < 2_200
 
 
+@pytest.mark.slow
 @needs_formats
 def test_a_pdf_becomes_its_text():
     assert converted(PDF, "pdf").strip() == "Quarterly zebra report"
@@ -72,6 +75,7 @@ def test_what_is_broken_is_said_to_be(language, data):
         converted(data, language)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(CONVERTED)), st.binary(max_size=300))
 def test_no_bytes_raise_anything_else(language, data):
     try:

@@ -46,6 +46,7 @@ def test_there_are_enough_texts() -> None:
     assert all(case.secret for half in (TUNED, HELD_OUT) for case in half.credentials)
 
 
+@pytest.mark.slow
 @halves
 def test_credentials_are_masked(half: Half, recall: float, most_masked: int) -> None:
     readable = [case.text for case in half.credentials if rest_of(case) > LONGEST_REST]
@@ -63,18 +64,21 @@ def test_of_all_lookalikes_one_in_two_hundred_is_masked_at_most() -> None:
     assert 200 * sum(masked(text)[1] > 0 for text in texts) <= len(texts)
 
 
+@pytest.mark.slow
 @halves
 def test_names_quotes_and_neighbours_stay(half: Half, recall: float, most_masked: int) -> None:
     changed = [masked(case.text)[0] for case in half.credentials if is_changed_outside(case)]
     assert len(changed) <= 1, changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [TUNED, HELD_OUT], ids=["tuned", "held out"])
 def test_a_credential_counts_once(half: Half) -> None:
     counts = [masked(case.text)[1] for case in half.credentials]
     assert max(counts) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [TUNED, HELD_OUT], ids=["tuned", "held out"])
 def test_nothing_is_left_to_mask(half: Half) -> None:
     for case in (*half.credentials, *half.lookalikes):

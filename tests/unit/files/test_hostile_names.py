@@ -103,6 +103,7 @@ def test_the_path_of_a_file_may_be_longer_than_the_system_allows(
     assert changes == Changes()
 
 
+@pytest.mark.slow
 def test_a_nest_of_folders_has_a_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "z.py").touch()
     monkeypatch.chdir(tmp_path)

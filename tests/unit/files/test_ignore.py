@@ -139,6 +139,7 @@ def without_files_that_are_folders(paths: set[str]) -> set[str]:
     return {p for p in paths if not any(other.startswith(p + "/") for other in paths)}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(trees, st.dictionaries(folders, ignore_files, max_size=3), ignore_files)
 @example({"a/b/ab", "b/a"}, {"": "a/*\n!a/b", "a": "b/*\n!ab"}, "b")

@@ -119,6 +119,7 @@ def sources(files: Mapping[str, str]) -> set[str]:
     return set(files) - {EXCLUDE, GLOBAL_EXCLUDES}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees())
 @example({"a/b": "", "b": "", GLOBAL_EXCLUDES: "b", EXCLUDE: "!b", "a/.gitignore": "b"})
@@ -131,6 +132,7 @@ def test_a_walk_of_a_whole_tree_finds_what_git_lists(
     assert by_us(repository) == by_git(repository)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees())
 @example({"a/b": "", ".gitignore": "a/\n!a/b"})
@@ -143,6 +145,7 @@ def test_a_file_asked_for_alone_is_ignored_if_git_does_not_list_it(
     assert shown == by_git(repository)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees(), st.data())
 def test_a_project_in_a_folder_of_a_repository_finds_what_git_lists_below_it(
@@ -218,6 +221,7 @@ TREE = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400), deadline=None, derandomize=True)
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=6).map("".join), min_size=1, max_size=3))
 @example(["c/**/"])

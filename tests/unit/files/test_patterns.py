@@ -139,6 +139,7 @@ def test_no_line_is_too_long(line: str) -> None:
     assert rules.verdict("a/" * 100 + "a" * 250, False) is None
 
 
+@pytest.mark.slow
 def test_of_lines_that_are_alike_the_last_one_counts() -> None:
     lines = ["*a?", "!*a?", "*a?/"] * 10_000
     rules = Patterns("\n".join(lines))

@@ -200,6 +200,7 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path, target: s
     assert isinstance(read(Folder(tmp_path, reading=Reading(LIMIT)), "a.py"), Skipped)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
 def test_a_file_without_permission_is_skipped_with_the_reason(tmp_path: Path) -> None:
     file = tmp_path / "a.py"

@@ -313,6 +313,7 @@ def test_odd_names_are_found_and_forgotten_like_others(tmp_path: Path, name: str
         assert seen(tmp_path, known, path) == (set(), {path})
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
 @pytest.mark.parametrize("mode", [0o000, 0o744], ids=["not to be listed", "not to be entered"])
 def test_an_unreadable_folder_is_told_and_does_not_end_the_walk(project: Path, mode: int) -> None:
@@ -422,6 +423,7 @@ def apply_edit(root: Path, kind: str, path: str, other: str) -> list[str]:
     return [*touched, path]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.lists(edits, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_looking_at_the_touched_paths_knows_what_a_fresh_walk_knows(
@@ -523,6 +525,7 @@ def test_so_many_folders_are_entered_and_the_others_are_counted(tmp_path: Path) 
     assert (list(tree.files), tree.left_out) == (["00/a.py"], 17)
 
 
+@pytest.mark.slow
 def test_of_a_huge_folder_no_more_is_kept_than_there_is_room_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

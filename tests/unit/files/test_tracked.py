@@ -53,6 +53,7 @@ def track(repository: Path, paths: set[str], version: int = 2) -> None:
     git(repository, "-c", f"index.version={version}", "add", "-f", "--", *sorted(paths))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees(), st.data(), st.sampled_from([2, 4]))
 def test_a_walk_finds_what_is_tracked_and_what_is_not_ignored(
@@ -160,6 +161,7 @@ def test_a_repository_with_longer_hashes_is_read(tmp_path: Path) -> None:
 MANY = [f"lib/{number:03}.py" for number in range(300)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("hash_name", "hash_digits"), [("sha1", 40), ("sha256", 64)])
 @pytest.mark.parametrize("version", ["2", "4"])
 def test_an_index_in_two_files_is_read_whatever_changes(

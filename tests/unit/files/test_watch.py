@@ -610,6 +610,7 @@ def test_a_start_that_fails_says_why_and_leaves_no_threads(
     watch.stop()
 
 
+@pytest.mark.slow
 @linux_only
 def test_an_overflow_of_the_queue_is_told_and_the_folders_there_are_get_watched(
     project: Path, recorder: Recorder
@@ -695,16 +696,19 @@ def start_with_limit(project: Path, limit: int) -> list[str]:
     return outcome.stdout.splitlines()
 
 
+@pytest.mark.slow
 @linux_only
 def test_a_reached_watch_limit_is_told_and_the_rest_is_watched(project: Path) -> None:
     assert start_with_limit(project, 3) == [f"True ['{WATCH_LIMIT}']", "1"]
 
 
+@pytest.mark.slow
 @linux_only
 def test_enough_watches_are_no_problem(project: Path) -> None:
     assert start_with_limit(project, 50) == ["True []", "1"]
 
 
+@pytest.mark.slow
 @linux_only
 def test_no_watch_at_all_is_an_error_that_says_what_to_do(project: Path) -> None:
     message, threads = start_with_limit(project, 0)

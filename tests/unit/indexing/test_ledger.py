@@ -111,6 +111,7 @@ def interrupt(ledger, moment, key, do):
     return ledger._records
 
 
+@pytest.mark.slow
 def test_two_threads_that_ask_at_the_same_time_lose_no_key(ledger):
     def put_and_ask():
         ledger.put(record("aa"), 0)
@@ -123,6 +124,7 @@ def test_two_threads_that_ask_at_the_same_time_lose_no_key(ledger):
     assert ledger.below("") == ["a", "aa", "c"]
 
 
+@pytest.mark.slow
 def test_a_thread_that_asks_while_a_record_is_put_makes_no_key_be_missing(ledger):
     table = interrupt(ledger, "set", "d", lambda: ledger.below(""))
     ledger.put(record("d"), 0)

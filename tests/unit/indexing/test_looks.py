@@ -47,6 +47,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(detached, "DRIVE_SECONDS", 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 async def test_a_place_that_does_not_answer_is_looked_at_by_one_thread_until_it_does(stuck):
     looks = Looks()
@@ -76,6 +77,7 @@ async def test_an_answer_is_never_older_than_its_question(stuck):
     assert answers == [1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 async def test_a_folder_whose_drive_does_not_answer_is_out_of_reach(stuck, tmp_path):
     looks, here = Looks(), Folder(tmp_path, "here")
@@ -113,6 +115,7 @@ async def test_if_the_system_starts_no_thread_that_is_said_and_no_drive_is_blame
     assert await looks.at(PLACE, partial(str, "there")) == "there"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 async def test_work_in_a_folder_goes_on_as_long_as_the_drive_answers(stuck, tmp_path):
     looks, folder = Looks(), Folder(tmp_path)
@@ -132,6 +135,7 @@ async def test_work_in_a_folder_goes_on_as_long_as_the_drive_answers(stuck, tmp_
     assert (found, seen[:3]) == ([1], [tmp_path] * 3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 async def test_work_in_a_folder_whose_drive_hangs_is_given_up_and_not_begun_twice(stuck, tmp_path):
     looks, folder = Looks(), Folder(tmp_path, "far")
@@ -154,6 +158,7 @@ async def test_work_in_a_folder_whose_drive_hangs_is_given_up_and_not_begun_twic
     await eventually(is_done)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 async def test_what_uses_the_index_is_awaited_as_long_as_its_drive_answers(stuck, tmp_path):
     looks, gate, ended = Looks(), anyio.Event(), []

@@ -44,6 +44,7 @@ def stored_chunks(document: Document):
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(
     _FRONT,

@@ -60,6 +60,7 @@ def test_a_line_is_never_long_and_always_one(disk):
     assert "filename" not in line
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_no_content_gets_into_the_log(tmp_path):
     said = f"{SECRET} said"
@@ -137,6 +138,7 @@ def test_a_link_in_its_place_is_not_followed(disk, tmp_path, target):
     assert not (tmp_path / "missing").exists()
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.anyio
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])

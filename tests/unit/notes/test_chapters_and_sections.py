@@ -122,6 +122,7 @@ def is_plain(parts):
     return not any(re.search(r"(\r?\n){3}\Z", part.text) for part in parts)
 
 
+@pytest.mark.slow
 @given(texts(), STEPS, st.sampled_from(FRONT))
 @example(("", "", []), [("end", 0, [("", "")])], "")
 def test_chapters_are_what_a_list_says_they_are(text, steps, front):

@@ -52,6 +52,7 @@ def picked(store):
     fails(store, "cherry-pick", "--no-commit", "other")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave_conflict", [squashed, unstashed, picked])
 async def test_no_file_is_committed_with_the_markers_of_a_conflict(store, tmp_path, leave_conflict):
     store.mkdir(exist_ok=True)
@@ -77,6 +78,7 @@ async def test_no_file_is_committed_with_the_markers_of_a_conflict(store, tmp_pa
     assert git(store, "show", f"HEAD~1:{MAIN}") == "resolved"
 
 
+@pytest.mark.slow
 def test_a_resolved_conflict_is_an_edit_by_hand(store, tmp_path):
     store.mkdir(exist_ok=True)
     with_two_sides(store)

@@ -28,6 +28,7 @@ def delete(kept, project):
     return kept.call("delete_project", project_id=project)["message"]
 
 
+@pytest.mark.slow
 def test_a_folder_of_two_projects_goes_with_the_last_one(kept):
     enter(kept, evil="evil", also="evil", third="other")
     assert delete(kept, "evil") == (
@@ -55,6 +56,7 @@ def one_case(monkeypatch):
     monkeypatch.setattr(Disk, "status", lambda disk, path: status(disk, path.lower()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_case")
 def test_a_folder_may_have_two_names(kept):
     enter(kept, evil="evil", also="EVIL")

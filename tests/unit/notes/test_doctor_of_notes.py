@@ -93,6 +93,7 @@ def is_nowhere(kept, data):
 # -- all is well -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_check_says_that_all_is_well(kept):
     found = list(examining.examine(kept.store))
     assert [finding.name for finding in found] == CHECKS
@@ -103,6 +104,7 @@ def test_each_check_says_that_all_is_well(kept):
     assert words["git"].startswith("git version ")
 
 
+@pytest.mark.slow
 def test_examining_and_looking_for_repairs_change_nothing(kept):
     kept.put("projects/shop/main.md", b"\xff")
     before = state_of(kept.home)
@@ -132,6 +134,7 @@ def test_where_nobody_has_written_a_note_there_is_nothing_to_examine(tmp_path):
         assert not kept.home.exists()
 
 
+@pytest.mark.slow
 def test_notes_without_a_history_are_examined_and_mended(tmp_path):
     with kept_in(tmp_path) as kept:
         kept.put("projects/shop/main.md", "by hand")
@@ -145,6 +148,7 @@ def test_notes_without_a_history_are_examined_and_mended(tmp_path):
 # -- the index -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_index_that_cannot_be_understood_is_built_anew(kept):
     kept.put("projects/byhand/main.md", "copied here")
     kept.put("index.json", '{"projects": {"shop": ')
@@ -163,6 +167,7 @@ def test_an_index_that_cannot_be_understood_is_built_anew(kept):
     assert committed(kept.home, "index.json", "HEAD~1") == '{"projects": {"shop": '
 
 
+@pytest.mark.slow
 def test_it_keeps_what_else_it_said_and_not_what_was_deleted_since(tmp_path):
     with kept_by_hand(tmp_path) as kept:
         good = json.dumps({"version": 3, "projects": {"A": "a", "B": "b"}})
@@ -174,6 +179,7 @@ def test_it_keeps_what_else_it_said_and_not_what_was_deleted_since(tmp_path):
         assert found == {"version": 3, "projects": {"A": "a"}}
 
 
+@pytest.mark.slow
 def test_an_index_that_is_missing_is_built_anew(kept):
     (kept.home / "index.json").unlink()
     name, verdict, _ = only_problem(kept)
@@ -186,6 +192,7 @@ def test_an_index_that_is_missing_is_built_anew(kept):
 # -- folders ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_folder_without_an_entry_is_entered(kept):
     kept.put("projects/byhand/main.md", "copied here")
     assert only_problem(kept)[:2] == ("folders", WARNING)
@@ -196,6 +203,7 @@ def test_a_folder_without_an_entry_is_entered(kept):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_folder_that_nobody_can_reach_becomes_a_project_of_another_name(kept):
     kept.put("projects/elsewhere/main.md", "copied here")
     write_index(kept, **{"shop": "elsewhere", "My Other": "my-other", "shop-1": "elsewhere"})
@@ -204,6 +212,7 @@ def test_a_folder_that_nobody_can_reach_becomes_a_project_of_another_name(kept):
     assert Projects(kept.store.disk).entries["shop-2"] == "shop"
 
 
+@pytest.mark.slow
 def test_a_project_without_a_folder_is_told_how_it_comes_back(kept):
     last = kept.head
     (kept.home / "projects/my-other/main.md").unlink()
@@ -217,6 +226,7 @@ def test_a_project_without_a_folder_is_told_how_it_comes_back(kept):
     assert mended(kept) == []
 
 
+@pytest.mark.slow
 def test_a_project_whose_folder_never_was_is_told_so(kept):
     write_index(kept, **{"shop": "shop", "My Other": "my-other", "none": "none"})
     assert only_problem(kept)[1:] == (FAILURE, "project none has no folder projects/none")
@@ -230,6 +240,7 @@ def test_two_projects_in_one_folder_are_found(kept):
     assert mended(kept) == []
 
 
+@pytest.mark.slow
 def test_an_entry_that_names_no_folder_is_mended_if_there_is_one_of_its_name(kept):
     write_index(kept, **{"shop": "../..", "My Other": "my-other", "lost": "a/b"})
     assert [found[1] for found in problems(kept)] == [FAILURE, FAILURE, FAILURE]
@@ -254,6 +265,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "path", "data"),
     [(check, path, data) for check, files in BROKEN.items() for path, data in files.items()],
@@ -275,6 +287,7 @@ def test_a_file_that_cannot_be_read_is_found_and_its_last_good_version_comes_bac
     assert mended(kept) == []
 
 
+@pytest.mark.slow
 def test_all_is_mended_in_one_commit(kept):
     for files in BROKEN.values():
         for path, data in files.items():
@@ -292,6 +305,7 @@ def test_all_is_mended_in_one_commit(kept):
     assert all(line in git(kept.home, "log", "-1", "--format=%b") for line in said)
 
 
+@pytest.mark.slow
 def test_of_several_versions_the_last_good_one_comes_back(tmp_path):
     with kept_by_hand(tmp_path) as kept:
         path = "projects/p/TODO/1/index.json"
@@ -301,6 +315,7 @@ def test_of_several_versions_the_last_good_one_comes_back(tmp_path):
         assert json.loads(kept.texts[path]) == {"description": "2"}
 
 
+@pytest.mark.slow
 def test_a_list_that_says_nothing_of_itself_gets_that_back(kept):
     (kept.home / TODO / "index.json").unlink()
     assert only_problem(kept) == ("to-dos", FAILURE, f"{TODO}/index.json is missing")
@@ -362,6 +377,7 @@ def add_task(kept, name, title, created):
     kept.put(f"{TODO}/{name}", json.dumps(values))
 
 
+@pytest.mark.slow
 def test_of_two_tasks_with_one_number_the_later_gets_another(kept):
     add_task(kept, "TASK-001-earlier.json", "earlier", "2001-01-01T00:00:00.000Z")
     add_task(kept, "TASK-002-a-later.json", "later", "2999-01-01T00:00:00.000Z")
@@ -585,6 +601,7 @@ def test_what_has_changed_since_it_was_shown_is_not_repaired(kept):
 # -- git's index -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_damaged_index_of_git_is_found_and_made_anew(kept):
     index = kept.home / ".git/index"
     index.write_bytes(b"DIRC" + index.read_bytes()[5:])
@@ -602,6 +619,7 @@ def test_a_damaged_index_of_git_is_found_and_made_anew(kept):
     assert git(kept.home, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 def test_an_index_of_git_that_lags_behind_is_found_and_brought_up_to_date(kept, monkeypatch):
     monkeypatch.setattr("vector_index_mcp.notes.store.index_lock._SECONDS", 0.0)
     lock = kept.home / ".git/index.lock"
@@ -623,6 +641,7 @@ def test_what_somebody_has_staged_is_no_problem_of_the_index(kept):
     assert repairing.repair_of(kept.store, kept.head).said == []
 
 
+@pytest.mark.slow
 def test_files_and_the_index_of_git_are_repaired_together(kept):
     kept.put("index.json", "{")
     (kept.home / ".git/index").write_bytes(b"broken")

@@ -69,6 +69,7 @@ def lists(kept, project):
 # -- there and back --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_exported_and_imported_is_the_same(kept, tmp_path):
     kept.main("shop", "\ufeff# Shop\r\n\r\n## Rules\r\nno line feed at the end")
     kept.document("shop", "setup")
@@ -97,6 +98,7 @@ def test_what_is_exported_and_imported_is_the_same(kept, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_a_folder_is_laid_out_as_people_expect_it(kept, tmp_path):
     kept.main("shop", "# Shop\n")
     kept.put("projects/shop/knowledge/setup.md", "# Setup\n")
@@ -324,6 +326,7 @@ def test_what_is_no_text_or_too_large_is_named_and_left_out(folder):
     )
 
 
+@pytest.mark.slow
 def test_a_folder_of_too_many_files_is_refused(folder):
     for number in range(2_001):
         put(folder, f"{number}.md")
@@ -371,6 +374,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_changed(kept, folder):
     assert state_of(kept.home) == before
 
 
+@pytest.mark.slow
 def test_what_has_the_same_name_is_replaced_if_that_is_wanted(kept, folder):
     kept.document("shop", "setup")
     kept.document("shop", "other")

@@ -39,11 +39,13 @@ def kept(tmp_path, filtering):
         yield kept
 
 
+@pytest.mark.slow
 def test_what_differs_only_by_the_filter_is_no_edit(kept):
     opened(kept.writer)
     assert committed(kept.home, SECRET) == "my hidden"
 
 
+@pytest.mark.slow
 def test_an_edit_and_a_new_file_are_left_to_git(kept):
     opened(kept.writer)
     kept.put(SECRET, "another secret\n")
@@ -75,6 +77,7 @@ def test_attributes_in_any_folder_count_before_they_are_committed(tmp_path, filt
             kept.change({SECRET: "x"})
 
 
+@pytest.mark.slow
 def test_a_damaged_index_hides_no_attributes(kept):
     opened(kept.writer)
     (kept.home / ".git" / "index").write_bytes(b"DIRC, and nothing that follows")
@@ -83,6 +86,7 @@ def test_a_damaged_index_hides_no_attributes(kept):
     assert committed(kept.home, SECRET) == "my hidden"
 
 
+@pytest.mark.slow
 def test_attributes_that_are_not_checked_out_count(kept):
     kept.person("update-index", "--skip-worktree", ".gitattributes")
     (kept.home / ".gitattributes").unlink()
@@ -91,6 +95,7 @@ def test_attributes_that_are_not_checked_out_count(kept):
     assert kept.writer.alone(kept.writer.take_over_by_hand).result() == 0
 
 
+@pytest.mark.slow
 def test_git_is_not_asked_where_no_attributes_name_a_filter(kept, monkeypatch):
     kept.commit({".gitattributes": "* text=auto\n"})
     opened(kept.writer)
@@ -99,6 +104,7 @@ def test_git_is_not_asked_where_no_attributes_name_a_filter(kept, monkeypatch):
     assert committed(kept.home, OTHER) == "x"
 
 
+@pytest.mark.slow
 def test_no_call_writes_or_removes_such_a_file(kept):
     opened(kept.writer)
     for puts, drops in (({SECRET: "x"}, ()), ({}, (SECRET,))):
@@ -109,6 +115,7 @@ def test_no_call_writes_or_removes_such_a_file(kept):
     assert (kept.home / SECRET).read_text(encoding="utf-8") == "my secret\n"
 
 
+@pytest.mark.slow
 def test_a_filter_that_git_does_not_know_is_nothing(kept, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     kept.person("config", "--unset-all", "include.path")
@@ -148,6 +155,7 @@ def of_the_store(kept, _, text):
     kept.put(".git/config", (kept.home / ".git/config").read_text(encoding="utf-8") + text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["clean = cat", "process = cat", "required"])
 @pytest.mark.parametrize(
     "have", [included_by_the_user, of_the_store, of_the_work_tree, included_by_the_store]
@@ -185,6 +193,7 @@ def named_by_the_store(kept, users, text):
     kept.person("config", "core.attributesFile", "../named")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "have",
     [
@@ -204,6 +213,7 @@ def test_attributes_count_wherever_git_would_find_them(tmp_path, users, have):
         assert committed(kept.home, SECRET) == "before"
 
 
+@pytest.mark.slow
 def test_what_git_ranks_first_counts(tmp_path, users):
     with kept_by_hand(tmp_path) as kept:
         kept.change({SECRET: "before"})
@@ -218,6 +228,7 @@ def test_what_git_ranks_first_counts(tmp_path, users):
             kept.change({SECRET: "y"})
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_store_that_names_a_device_for_its_attributes_keeps_nobody_waiting(tmp_path, users):
     with kept_by_hand(tmp_path) as kept:
@@ -236,6 +247,7 @@ def test_a_store_that_names_a_device_for_its_attributes_keeps_nobody_waiting(tmp
 # -- encodings and marks -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_in_another_encoding_is_left_to_git(tmp_path, users):
     with kept_by_hand(tmp_path) as kept:
         kept.put(".gitattributes", "*.md working-tree-encoding=UTF-16LE\nother* " + UTF_8)
@@ -257,6 +269,7 @@ def test_a_file_in_another_encoding_is_left_to_git(tmp_path, users):
 UTF_8 = "working-tree-encoding=utf-8\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -279,6 +292,7 @@ def test_what_git_writes_into_a_file_is_not_kept(tmp_path, users, text):
         assert kept.writer.alone(kept.writer.take_over_by_hand).result() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 async def test_the_exchange_of_everything_else_goes_on(kept, tmp_path, is_ahead):
     origin = tmp_path / "origin.git"

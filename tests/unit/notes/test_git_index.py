@@ -84,6 +84,7 @@ def test_a_new_store_is_clean(index, store):
     assert git(store, "stash", "list") == ""
 
 
+@pytest.mark.slow
 def test_it_is_clean_after_changes_of_every_kind(writer, index, store):
     wrote(writer, {A: "changed", C: "new"}, [B])
     wrote(writer, {"index.json": "{}", "a": "x"})
@@ -96,6 +97,7 @@ def test_it_is_clean_after_changes_of_every_kind(writer, index, store):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_index_that_is_old_or_gone_is_made_anew(writer, index, store):
     (store / ".git/index").unlink()
     wrote(writer, {A: "changed"})
@@ -114,6 +116,7 @@ def replaced(store):
     git(store, "commit", "--quiet", "-m", "Bob's")
 
 
+@pytest.mark.slow
 def test_it_is_clean_after_the_repository_was_replaced(writer, index, store):
     replaced(store)
     wrote(writer, {A: "ours"})
@@ -123,6 +126,7 @@ def test_it_is_clean_after_the_repository_was_replaced(writer, index, store):
     assert git(store, "show", f"HEAD:{A}") == "ours"
 
 
+@pytest.mark.slow
 def test_it_is_told_of_what_opening_the_store_has_committed(tmp_path, writer, store):
     wanted = []
     put(store, A, "by hand")
@@ -149,6 +153,7 @@ def test_what_changed_again_since_the_store_was_opened_is_not_staged(store, tmp_
     assert status(store) == [f" M {A}"]
 
 
+@pytest.mark.slow
 def test_who_may_run_a_file_stays(writer, store):
     put(store, "tool.sh", "x")
     (store / "tool.sh").chmod(0o755)
@@ -163,6 +168,7 @@ def test_who_may_run_a_file_stays(writer, store):
 # -- theirs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_somebody_has_staged_stays_staged(writer, index, store):
     put(store, A, "staged")
     put(store, "projects/p/new.md", "staged")
@@ -179,6 +185,7 @@ def test_what_somebody_has_staged_stays_staged(writer, index, store):
     assert git(store, "show", f"HEAD:{C}") == "ours"
 
 
+@pytest.mark.slow
 def test_what_we_change_ourselves_is_no_longer_staged(writer, index, store):
     put(store, A, "staged")
     git(store, "add", A)
@@ -188,6 +195,7 @@ def test_what_we_change_ourselves_is_no_longer_staged(writer, index, store):
     assert git(store, "show", f"HEAD~1:{A}") == "staged"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["other", "deleted", "added"])
 def test_what_was_staged_before_we_began_stays_staged(writer, index, store, tmp_path, what):
     put(store, A, "staged")
@@ -216,6 +224,7 @@ def test_an_ignored_file_that_was_staged_all_the_same_stays_staged(writer, store
     assert status(store) == ["A  a.tmp"]
 
 
+@pytest.mark.slow
 def test_while_somebody_holds_the_index_it_waits(writer, index, store):
     (store / ".git/index.lock").touch()
     wrote_behind(writer, {A: "changed"})
@@ -250,6 +259,7 @@ def test_a_lock_that_could_not_be_made_is_not_taken_for_ours_later(
     assert status(store) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_links", [True, False])
 def test_a_lock_that_a_kill_has_left_goes_and_that_of_somebody_else_stays(
     writer, index, store, monkeypatch, has_links
@@ -277,6 +287,7 @@ def test_a_lock_that_a_kill_has_left_goes_and_that_of_somebody_else_stays(
     assert lock.exists()
 
 
+@pytest.mark.slow
 def test_no_lock_is_left_if_the_index_cannot_be_replaced(writer, index, store, monkeypatch):
     move = beneath.Folder.move
 
@@ -299,6 +310,7 @@ def without_links(*_):
     raise OSError(errno.EPERM, "Operation not permitted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["once", "always"])
 def test_an_index_in_two_files_is_followed(writer, index, store, setting):
     git(store, "update-index", "--split-index")
@@ -334,6 +346,7 @@ def test_nothing_is_made_where_no_store_is(tmp_path):
 # -- when a change is answered -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_index_has_a_change_when_it_is_answered(writer, store):
     for puts, drops in (({A: "changed", C: "new"}, []), ({"a": "x"}, []), ({}, ["a"])):
         wrote(writer, puts, drops)
@@ -346,12 +359,14 @@ def test_the_index_has_a_change_when_it_is_answered(writer, store):
     assert status(store) == [f"M  {B}"]
 
 
+@pytest.mark.slow
 def test_the_index_has_what_was_edited_by_hand_when_that_is_committed(writer, store):
     put(store, A, "by hand")
     writer.alone(writer.take_over_by_hand).result(PATIENCE_SECONDS)
     assert status(store) == []
 
 
+@pytest.mark.slow
 def test_the_index_has_what_a_move_of_the_branch_has_brought(writer, store):
     branch, before = "refs/heads/main", git(store, "rev-parse", "HEAD")
     wrote(writer, {A: "changed", C: "new"}, [B])
@@ -362,6 +377,7 @@ def test_the_index_has_what_a_move_of_the_branch_has_brought(writer, store):
     assert status(store) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["files", "branch"])
 def test_no_git_of_a_person_comes_between_the_files_and_the_index(
     writer, store, monkeypatch, moment
@@ -391,6 +407,7 @@ def fail(*_):
     raise Refusal(Code.GIT_COMMAND_FAILED, "git was killed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["writer.write", "history.move"])
 def test_a_commit_that_fails_leaves_the_index_and_no_lock(writer, store, monkeypatch, step):
     put(store, B, "staged")
@@ -419,6 +436,7 @@ def test_what_is_committed_stays_so_if_a_rebase_begins_right_behind(writer, inde
     assert not index.is_kept_back
 
 
+@pytest.mark.slow
 def test_if_a_kill_keeps_the_branch_back_a_persons_commit_adds_the_change(
     writer, store, monkeypatch
 ):
@@ -452,6 +470,7 @@ def test_a_change_waits_for_a_git_that_holds_the_index_for_a_moment(writer, stor
     assert status(store) == []
 
 
+@pytest.mark.slow
 def test_a_change_does_not_wait_for_an_editor_that_holds_the_index(writer, store, monkeypatch):
     monkeypatch.setattr(index_lock, "_SECONDS", 0.0)
     (store / ".git/index.lock").touch()
@@ -464,6 +483,7 @@ def test_a_change_does_not_wait_for_an_editor_that_holds_the_index(writer, store
     assert status(store) == []
 
 
+@pytest.mark.slow
 def test_no_change_waits_for_a_lock_that_is_old_and_the_status_names_it(writer, store, monkeypatch):
     lock = store / ".git/index.lock"
     lock.touch()
@@ -486,6 +506,7 @@ def garbled(data):
     return data[:40] + bytes([data[40] ^ 1]) + data[41:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
@@ -516,6 +537,7 @@ def test_an_index_without_a_checksum_is_none_that_is_damaged(writer, index, stor
     assert index.damage() == ""
 
 
+@pytest.mark.slow
 def test_an_index_that_lags_behind_is_repaired_and_what_is_staged_stays(writer, index, store):
     put(store, B, "staged")
     git(store, "add", B)
@@ -527,6 +549,7 @@ def test_an_index_that_lags_behind_is_repaired_and_what_is_staged_stays(writer, 
     assert not (store / ".git/index.damaged").exists()
 
 
+@pytest.mark.slow
 def test_nothing_is_repaired_while_somebody_holds_the_index(writer, index, store):
     (store / ".git/index").write_bytes(b"broken")
     (store / ".git/index.lock").touch()
@@ -535,6 +558,7 @@ def test_nothing_is_repaired_while_somebody_holds_the_index(writer, index, store
     assert (store / ".git/index").read_bytes() == b"broken"
 
 
+@pytest.mark.slow
 def test_what_a_branch_that_was_set_back_leaves_in_the_index_stays_staged(writer, store):
     new = "projects/p/new.md"
     wrote(writer, {A: "one"})

@@ -121,6 +121,7 @@ def test_nonsense_is_refused_and_not_taken_for_now(words):
 # -- commits at moments ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_commit_at_a_moment_is_the_last_one_until_then(by_hand):
     morning = by_hand.commit({"a.md": "1"}, at="2026-11-17 10:00")
     evening = by_hand.commit({"a.md": "2"}, at="2026-11-17 18:00")
@@ -187,6 +188,7 @@ def test_each_commit_is_told_newest_first(by_hand):
     assert whats(history.entries(by_hand.store, last, most=1)) == ["Two"]
 
 
+@pytest.mark.slow
 def test_a_document_is_known_by_its_name_to_the_letter(by_hand):
     names = ["-n.md", ":(glob)*.md", "*.md", "a.md", "b\nc.md"]
     for name in names:
@@ -196,6 +198,7 @@ def test_a_document_is_known_by_its_name_to_the_letter(by_hand):
         assert whats(found) == [repr(name)]
 
 
+@pytest.mark.slow
 def test_a_deleted_document_and_a_deleted_project_have_a_history(kept):
     kept.document("shop", "setup")
     kept.main("shop", "text")
@@ -212,6 +215,7 @@ def test_a_deleted_document_and_a_deleted_project_have_a_history(kept):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_to_do_list_has_a_history(kept):
     number = kept.todo("shop", "list", "task")
     kept.call("complete_todo_task", project_id="shop", todo_number=number, task_number=1)
@@ -222,6 +226,7 @@ def test_a_to_do_list_has_a_history(kept):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_projects_that_had_the_same_folder_one_after_the_other_are_told_apart(kept):
     kept.main("a b", "first")
     kept.call("delete_project", project_id="a b")
@@ -237,6 +242,7 @@ def test_projects_that_had_the_same_folder_one_after_the_other_are_told_apart(ke
     assert told("a-b") == []
 
 
+@pytest.mark.slow
 def test_a_project_that_moved_to_another_folder_keeps_its_history(by_hand):
     by_hand.commit({"index.json": index(p="old"), "projects/old/main.md": "1"}, message="one")
     by_hand.commit(
@@ -250,6 +256,7 @@ def test_a_project_that_moved_to_another_folder_keeps_its_history(by_hand):
     assert whats(found) == ["three", "two", "one"]
 
 
+@pytest.mark.slow
 def test_a_clock_that_was_wrong_changes_no_order(by_hand):
     for at, what in [("2020-01-01", "one"), ("2035-01-01", "two"), ("2021-01-01", "three")]:
         by_hand.commit({"projects/p/main.md": what}, at=f"{at} 12:00", message=what)
@@ -259,6 +266,7 @@ def test_a_clock_that_was_wrong_changes_no_order(by_hand):
     assert (last.old, last.new) == ({"main.md": b"two"}, {"main.md": b"three"})
 
 
+@pytest.mark.slow
 def test_a_broken_index_hides_no_change(by_hand):
     by_hand.commit({"index.json": index(P="x"), "projects/x/main.md": "1"}, message="one")
     by_hand.commit({"index.json": "{", "projects/x/main.md": "2"}, message="two")
@@ -287,6 +295,7 @@ def test_hostile_commits_are_read(by_hand):
     assert (entry.commit, entry.when, entry.what) == (commit, 0, "\ufffd")
 
 
+@pytest.mark.slow
 def test_versions_and_last_changes_are_those_of_the_file(by_hand):
     path = "projects/p/b\nc.md"
     for number, day in enumerate(("17", "18", "19"), 1):
@@ -365,6 +374,7 @@ def test_a_project_is_where_the_index_of_the_time_says(by_hand):
 # -- diffs -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_last_change_is_compared_by_default(kept):
     kept.document("shop", "setup", "one")
     kept.main("shop", "main")
@@ -378,6 +388,7 @@ def test_the_last_change_is_compared_by_default(kept):
     assert (found.old, found.new) == ({}, {"main.md": b"main"})
 
 
+@pytest.mark.slow
 def test_what_is_not_committed_is_the_last_change(kept):
     kept.main("shop", "one")
     kept.put("projects/shop/main.md", "two")
@@ -387,6 +398,7 @@ def test_what_is_not_committed_is_the_last_change(kept):
     assert not comparing.last_change(kept.store, "shop", ALL, "HEAD").is_edit
 
 
+@pytest.mark.slow
 def test_a_deleted_project_was_changed_last_when_it_was_deleted(kept):
     kept.main("shop", "one")
     kept.call("delete_project", project_id="shop")
@@ -394,6 +406,7 @@ def test_a_deleted_project_was_changed_last_when_it_was_deleted(kept):
     assert (found.old, found.new) == ({"main.md": b"one"}, {})
 
 
+@pytest.mark.slow
 def test_two_moments_are_compared(by_hand):
     for number, day in enumerate(("15", "17", "19"), 1):
         files = {"projects/p/main.md": f"{number}", f"projects/p/knowledge/{day}.md": "x"}
@@ -411,6 +424,7 @@ def test_two_moments_are_compared(by_hand):
     }
 
 
+@pytest.mark.slow
 def test_what_never_was_is_not_compared(kept):
     kept.main("shop", "one")
     for call in (

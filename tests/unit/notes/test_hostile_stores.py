@@ -128,6 +128,7 @@ async def everything_is_done(folder, store):
         await done(client, "get_storage_status")
 
 
+@pytest.mark.slow
 def test_what_is_armed_goes_off_when_somebody_uses_git_there(folder, store):
     arm(folder, store)
     put(store, MAIN, "changed")
@@ -166,6 +167,7 @@ async def test_no_setting_and_no_hook_of_a_store_runs_anything(folder, store):
     git(store, "fsck", "--strict")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_required", ["true", "false"])
 async def test_a_filter_is_not_run_either(folder, store, is_required):
     arm(folder, store)
@@ -187,6 +189,7 @@ def disarmed(store):
         (store / ".git" / name).write_text("", encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["config", "commondir", "gitfile in objects", "environment"])
 async def test_another_folder_is_not_taken_for_the_stores(folder, store, monkeypatch, how):
     other = folder / "elsewhere"
@@ -213,6 +216,7 @@ async def test_another_folder_is_not_taken_for_the_stores(folder, store, monkeyp
 # -- links in the files ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     ["projects", "projects/p", "projects/p/knowledge", "projects/p/TODO", MAIN, "index.json"],

@@ -57,6 +57,7 @@ BODIES = st.text(st.sampled_from("ab \n#-`'\"\\é")).filter(
 )
 
 
+@pytest.mark.slow
 @given(LINES, BODIES, st.lists(st.tuples(LINES, BODIES), unique_by=lambda each: each[0].strip()))
 def test_a_document_is_read_as_it_was_written(title, introduction, chapters):
     found = document(NAME, begun(title, introduction, ["a.b", "1", "true"], chapters))

@@ -91,6 +91,7 @@ def changed_lines(store, path, since="HEAD^{/Theirs}"):
 # -- what a person saves -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_git_has_converted_is_no_edit(windows, tmp_path):
     with writer_of(tmp_path) as writer:
         opened(writer)
@@ -99,6 +100,7 @@ def test_what_git_has_converted_is_no_edit(windows, tmp_path):
     assert git(windows, "status", "--porcelain", "projects") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -195,6 +197,7 @@ CHANGED = {"index.json": (3, 2), MAIN: (2, 1), API: (4, 1), TASK: (2, 1)}
 """How many lines of each file this adds and removes."""
 
 
+@pytest.mark.slow
 async def test_in_a_converted_clone_only_the_changed_lines_change(windows, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         await change_everything(client)
@@ -205,6 +208,7 @@ async def test_in_a_converted_clone_only_the_changed_lines_change(windows, tmp_p
     assert git(windows, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 async def test_with_crlf_in_the_history_only_the_changed_lines_change(crlf, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         await change_everything(client)
@@ -215,6 +219,7 @@ async def test_with_crlf_in_the_history_only_the_changed_lines_change(crlf, tmp_
     assert git(crlf, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["windows", "crlf"])
 async def test_a_whole_text_keeps_the_line_ends_of_its_file(request, tmp_path, name):
     store = request.getfixturevalue(name)
@@ -232,6 +237,7 @@ def said_of(answer):
     return {"revision": answer["revision"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["windows", "crlf"])
 async def test_a_revision_before_is_known(request, tmp_path, name):
     request.getfixturevalue(name)
@@ -244,6 +250,7 @@ async def test_a_revision_before_is_known(request, tmp_path, name):
     assert "-One" in said["context"]["changes"]
 
 
+@pytest.mark.slow
 def test_git_is_not_asked_where_the_history_tells_as_much(windows, tmp_path, monkeypatch):
     with writer_of(tmp_path) as writer:
         kept = Kept(tmp_path, writer)
@@ -262,6 +269,7 @@ def test_git_is_not_asked_where_the_history_tells_as_much(windows, tmp_path, mon
         assert kept_now(windows, MAIN) == b"four\n"
 
 
+@pytest.mark.slow
 def test_changes_in_one_batch_keep_them_as_well(windows, tmp_path):
     with writer_of(tmp_path) as writer:
         opened(writer)
@@ -274,6 +282,7 @@ def test_changes_in_one_batch_keep_them_as_well(windows, tmp_path):
     assert (windows / MAIN).read_bytes() == b"one\r\ntwo\r\n"
 
 
+@pytest.mark.slow
 def test_an_edit_by_hand_before_it_is_a_commit_of_its_own(windows, tmp_path):
     with writer_of(tmp_path) as writer:
         opened(writer)
@@ -284,6 +293,7 @@ def test_an_edit_by_hand_before_it_is_a_commit_of_its_own(windows, tmp_path):
     assert kept_now(windows, MAIN) == b"by hand\ny\n"
 
 
+@pytest.mark.slow
 def test_the_lines_that_gitignore_lacks_are_added_in_its_line_ends(tmp_path):
     store = clone_of(
         tmp_path,
@@ -300,6 +310,7 @@ def test_the_lines_that_gitignore_lacks_are_added_in_its_line_ends(tmp_path):
 # -- what comes from elsewhere, and from the past ----------------------------------------------
 
 
+@pytest.mark.slow
 async def test_what_comes_from_a_remote_gets_the_line_ends_of_its_file(windows, tmp_path):
     origin = tmp_path / "origin"
     async with serving(notes_of(tmp_path)) as client:
@@ -312,6 +323,7 @@ async def test_what_comes_from_a_remote_gets_the_line_ends_of_its_file(windows, 
     assert git(windows, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 def test_restoring_changes_what_differs_and_nothing_else(windows, tmp_path):
     with writer_of(tmp_path) as writer:
         kept = Kept(tmp_path, writer)
@@ -327,6 +339,7 @@ def test_restoring_changes_what_differs_and_nothing_else(windows, tmp_path):
         assert kept_now(windows, MAIN) == TEXTS[MAIN].encode()
 
 
+@pytest.mark.slow
 def test_restoring_brings_back_line_ends_as_well(crlf, tmp_path):
     with writer_of(tmp_path) as writer:
         kept = Kept(tmp_path, writer)

@@ -993,6 +993,7 @@ def is_the_same(content, expected):
     return False
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(600))
 @given(BEGINNINGS, EDITS, EDITS, st.booleans(), st.booleans(), st.booleans())
 @example(("", []), [("write", "A", "```", "end", "A")], [], False, True, False)
@@ -1054,6 +1055,7 @@ def front_of(values):
     return "".join(f"{line}\n" for line in ("---", "always: 1", *lines, "---"))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(600))
 @given(FRONTS, FRONTS, FRONTS, st.booleans())
 def test_nothing_of_front_matter_is_lost(base, ours, theirs, is_crlf):
@@ -1207,6 +1209,7 @@ def assert_store_is_whole(files):
     assert {n for path, n in tasks.items() if "/TODO/" in path and path[-3:].isdigit()} <= {1}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(600))
 @given(CALLS, CALLS, CALLS)
 def test_nothing_of_a_store_is_lost(before, calls, other_calls):
@@ -1300,6 +1303,7 @@ ANYWHERE = st.sampled_from(
 JUNK_TREES = st.dictionaries(ANYWHERE, JUNK, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(600))
 @given(JUNK_TREES, JUNK_TREES, JUNK_TREES, st.sets(ANYWHERE, max_size=3), st.text(max_size=9))
 def test_no_content_is_too_strange(base, ours, theirs, unchanged, label):

@@ -47,6 +47,7 @@ def test_what_is_no_name_is_not_kept(name):
     assert not is_keepable(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [".Git", "git~1", ".git:x", ".gi\u200ct"])
 def test_a_file_that_a_person_puts_there_is_not_committed(store, tmp_path, name):
     with writer_of(tmp_path) as writer:

@@ -56,6 +56,7 @@ def refusal(do):
 # -- sparse checkouts --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_sparse_index", [False, True])
 def test_what_a_sparse_checkout_leaves_out_stays(origin, store, tmp_path, is_sparse_index):
     clone(origin, store)
@@ -71,6 +72,7 @@ def test_what_a_sparse_checkout_leaves_out_stays(origin, store, tmp_path, is_spa
     assert remaining(store) == ["b", "c"]
 
 
+@pytest.mark.slow
 async def test_no_machine_loses_it(origin, store, tmp_path):
     clone(origin, store)
     git(store, "sparse-checkout", "set", "--cone", "projects/a")
@@ -81,6 +83,7 @@ async def test_no_machine_loses_it(origin, store, tmp_path):
     assert committed(origin, "projects/a/main.md") == "ours"
 
 
+@pytest.mark.slow
 def test_what_becomes_sparse_under_a_writer_stays(origin, store, tmp_path):
     clone(origin, store)
     with writer_of(tmp_path) as writer:
@@ -130,6 +133,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "given"), CALLS, ids=[tool for tool, _ in CALLS])
 async def test_a_project_that_is_left_out_is_not_written(sparse, tmp_path, tool, given):
     async with serving(notes_of(tmp_path)) as client:
@@ -144,6 +148,7 @@ async def test_a_project_that_is_left_out_is_not_written(sparse, tmp_path, tool,
     assert not (sparse / "projects/b").exists()
 
 
+@pytest.mark.slow
 async def test_what_is_left_out_is_not_told_as_missing(sparse, tmp_path):
     left_out = f"the sparse checkout in {sparse} leaves out projects/b; {SPARSE}"
     document = {"filename": "d.md"}
@@ -162,6 +167,7 @@ async def test_what_is_left_out_is_not_told_as_missing(sparse, tmp_path):
         assert (await done(client, "get_project_main", project_id="b"))["exists"]
 
 
+@pytest.mark.slow
 async def test_resources_tell_as_well_what_is_left_out(sparse, tmp_path):
     left_out = f"the sparse checkout in {sparse} leaves out projects/b; {SPARSE}"
 
@@ -180,6 +186,7 @@ async def test_resources_tell_as_well_what_is_left_out(sparse, tmp_path):
         assert (await text_of(client, "b/main")).endswith(f"; {left_out}")
 
 
+@pytest.mark.slow
 async def test_others_and_new_ones_are_written(sparse, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         for name in ("a", "new"):
@@ -193,6 +200,7 @@ async def test_others_and_new_ones_are_written(sparse, tmp_path):
     assert remaining(sparse) == ["a", "b", "c", "new"]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_left_out_is_not_replaced(origin, store, tmp_path):
     put(origin, "index.json", "{}")
     git(origin, "add", "--all")
@@ -208,6 +216,7 @@ def test_a_file_that_is_left_out_is_not_replaced(origin, store, tmp_path):
 # -- submodules --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_files_of_a_submodule_are_not_ours(origin, store, tmp_path):
     inner = git(origin, "rev-parse", "HEAD")
     git(origin, "update-index", "--add", "--cacheinfo", f"160000,{inner},projects/sub")
@@ -247,6 +256,7 @@ def turned_back(origin):
     git(origin, "repack", "-qadb")
 
 
+@pytest.mark.slow
 async def test_a_partial_clone_is_written_and_exchanged(origin, partial, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         await done(client, "update_project_main", project_id="a", content="ours\n")
@@ -254,6 +264,7 @@ async def test_a_partial_clone_is_written_and_exchanged(origin, partial, tmp_pat
         assert committed(origin, "projects/a/main.md", "main") == "ours"
 
 
+@pytest.mark.slow
 async def test_what_it_lacks_is_said_with_what_to_do(origin, partial, tmp_path):
     turned_back(origin)
     async with serving(notes_of(tmp_path)) as client:
@@ -280,6 +291,7 @@ def history_of(kept):
     return {found.name: found for found in examining.examine(kept.store)}["history"]
 
 
+@pytest.mark.slow
 def test_the_doctor_does_not_take_it_for_damaged(partial, tmp_path):
     with kept_in(tmp_path) as kept:
         kept.store.repository.prepare()
@@ -299,6 +311,7 @@ def test_the_doctor_does_not_take_it_for_damaged(partial, tmp_path):
         assert history_of(kept).verdict is examining.Verdict.FAILURE
 
 
+@pytest.mark.slow
 def test_its_packs_keep_their_marks(partial, tmp_path):
     with kept_in(tmp_path) as kept:
         opened(kept.writer)
@@ -329,6 +342,7 @@ def cut_off(origin, store):
     (store / ".git/index").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [not_checked_out, emptied, cut_off])
 def test_a_clone_without_its_files_is_not_written(origin, store, tmp_path, make):
     make(origin, store)
@@ -345,6 +359,7 @@ def test_a_clone_without_its_files_is_not_written(origin, store, tmp_path, make)
     assert remaining(store) == ["a", "b", "c", "new"]
 
 
+@pytest.mark.slow
 async def test_it_says_so_and_pushes_nothing(origin, store, tmp_path):
     clone(origin, store, "--no-checkout")
     async with serving(notes_of(tmp_path)) as client:
@@ -356,6 +371,7 @@ async def test_it_says_so_and_pushes_nothing(origin, store, tmp_path):
     assert log(origin) == [("Bob <bob@example.org>", "Theirs")]
 
 
+@pytest.mark.slow
 def test_files_that_all_go_under_a_writer_are_not_deleted(origin, store, tmp_path):
     clone(origin, store)
     with writer_of(tmp_path) as writer:

@@ -109,6 +109,7 @@ def history_emptied(store):
         removed(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "goes",
     [
@@ -142,6 +143,7 @@ def original(store):
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_store_of_the_original_program_is_read_and_written(original, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
@@ -178,6 +180,7 @@ async def test_a_store_of_the_original_program_is_read_and_written(original, tmp
     assert git(original, "branch", "--format=%(refname:short)") == "master"
 
 
+@pytest.mark.slow
 def test_what_people_did_while_nobody_served_is_committed_as_theirs(original, tmp_path):
     put(original, f"{FOLDER}/main.md", "by hand")
     put(original, f"{FOLDER}/knowledge/new.md", "by hand")
@@ -336,6 +339,7 @@ def test_a_file_is_no_store(tmp_path):
 # -- after a kill ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["heads/main.lock", "vector-index-mcp/next.lock"])
 def test_a_lock_that_a_killed_process_has_left_goes(store, tmp_path, monkeypatch, name):
     monkeypatch.setattr("vector_index_mcp.notes.store.opening._CHILD_SECONDS", 0.0)
@@ -348,6 +352,7 @@ def test_a_lock_that_a_killed_process_has_left_goes(store, tmp_path, monkeypatch
     assert committed(store, "projects/p/main.md") == "y"
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_had_written_is_kept(store, tmp_path):
     with writer_of(tmp_path) as writer:
         wrote(writer, {"projects/p/main.md": "x"})

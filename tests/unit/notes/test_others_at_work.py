@@ -36,6 +36,7 @@ def marked(store, pid):
 # -- git gc ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_write_waits_for_the_end_of_a_gc(writer, store):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as gc:
@@ -60,6 +61,7 @@ def test_no_gc_begins_during_a_write(writer, store):
     git(store, "gc", "--prune=now", "--quiet")
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_gc_that_does_not_end_is_told(writer, store, monkeypatch):
     monkeypatch.setattr(upkeep, "_OTHERS_SECONDS", 0.1)
@@ -92,6 +94,7 @@ def test_a_lock_of_nobody_stops_nothing(writer, store):
     assert lock.exists()
 
 
+@pytest.mark.slow
 def test_nor_does_one_that_gets_too_old_meanwhile(writer, store, monkeypatch):
     monkeypatch.setattr(upkeep, "_OTHERS_SECONDS", 2.0)
     lock = store / ".git/gc.pid.lock"

@@ -31,6 +31,7 @@ READS = {
 WRITES = {"update_project_main": {**P, "content": "y"}, "sync_storage": {}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remains", ["nothing", "an empty folder", "another folder"])
 async def test_a_store_that_was_moved_away_is_missed_until_it_is_back(tmp_path, store, remains):
     async with serving(notes_of(tmp_path)) as client:
@@ -86,6 +87,7 @@ STEPS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_behind", [False, True])
 @pytest.mark.parametrize("step", STEPS)
 def test_whenever_a_store_is_moved_away_none_is_made_in_its_place(
@@ -140,6 +142,7 @@ def test_what_a_change_leaves_to_tidy_up_makes_nothing_in_an_empty_folder_in_its
     assert list(store.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_git_init_in_its_place_begins_empty_notes(tmp_path, store):
     with writer_of(tmp_path) as writer:
         wrote(writer, {MAIN: "x"})
@@ -152,6 +155,7 @@ def test_git_init_in_its_place_begins_empty_notes(tmp_path, store):
     assert (store / MAIN).read_text(encoding="utf-8") == "y"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_store_whose_disk_is_not_mounted_is_missed_by_the_next_service(tmp_path, store, is_there):
     with writer_of(tmp_path) as writer:
@@ -173,6 +177,7 @@ def test_a_store_whose_disk_is_not_mounted_is_missed_by_the_next_service(tmp_pat
     assert device.read_text(encoding="ascii") == str(store.stat().st_dev)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "x", "9" * 1_000, json.dumps({})])
 def test_what_makes_no_sense_as_a_device_is_ignored(tmp_path, store, text):
     with writer_of(tmp_path) as writer:

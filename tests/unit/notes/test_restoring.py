@@ -85,6 +85,7 @@ def shop(written, tmp_path):
 # -- what comes back -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_project_is_exactly_as_it_was_and_so_after_undoing_that(kept):
     then = filled(kept)
     old = kept.texts
@@ -98,6 +99,7 @@ def test_a_project_is_exactly_as_it_was_and_so_after_undoing_that(kept):
     assert kept.texts == new
 
 
+@pytest.mark.slow
 def test_it_is_told_what_becomes_of_each_file(shop):
     kept, then = shop
     found, _, _ = previewed(kept, then)
@@ -113,6 +115,7 @@ def test_it_is_told_what_becomes_of_each_file(shop):
     )
 
 
+@pytest.mark.slow
 def test_restoring_is_one_commit(shop):
     kept, then = shop
     before = len(log(kept.home))
@@ -123,6 +126,7 @@ def test_restoring_is_one_commit(shop):
     assert kept.person("diff", "--name-only", then, "HEAD", "--", "projects/shop") == ""
 
 
+@pytest.mark.slow
 def test_a_project_that_held_nothing_then_does_not_come_back(kept):
     kept.todo("shop", "list", "first")
     kept.call("delete_todo", project_id="shop", todo_number=1)
@@ -135,12 +139,14 @@ def test_a_project_that_held_nothing_then_does_not_come_back(kept):
     assert kept.texts == before
 
 
+@pytest.mark.slow
 def test_what_is_as_it_was_needs_no_restoring(kept):
     found, _, _ = previewed(kept, filled(kept))
     assert not found.is_needed
     assert found.fates == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "paths"),
     [
@@ -163,6 +169,7 @@ def test_a_piece_comes_back_alone(written, shop, words, paths):
         assert found.get(path) == source.get(path), path
 
 
+@pytest.mark.slow
 def test_a_to_do_list_that_goes_away_leaves_no_folder(shop):
     kept, then = shop
     restored(kept, then)
@@ -172,6 +179,7 @@ def test_a_to_do_list_that_goes_away_leaves_no_folder(shop):
 # -- whole projects --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_deleted_project_comes_back_with_its_entry_and_its_folder(kept):
     kept.main("My Shop", "one")
     kept.document("My Shop", "setup")
@@ -188,6 +196,7 @@ def test_a_deleted_project_comes_back_with_its_entry_and_its_folder(kept):
     assert texts == {path: data for path, data in old.items() if path != "index.json"}
 
 
+@pytest.mark.slow
 def test_its_folder_is_that_of_the_time_and_not_that_of_its_name(tmp_path):
     with kept_by_hand(tmp_path) as kept:
         entry = '{"kept": 1, "projects": {"shop": "a-folder"}}'
@@ -201,6 +210,7 @@ def test_its_folder_is_that_of_the_time_and_not_that_of_its_name(tmp_path):
         assert committed(kept.home, "projects/a-folder/main.md") == "one"
 
 
+@pytest.mark.slow
 def test_a_deleted_project_gets_a_new_folder_if_its_old_one_is_anothers_now(kept):
     kept.main("a b", "first")
     then = kept.head
@@ -215,6 +225,7 @@ def test_a_deleted_project_gets_a_new_folder_if_its_old_one_is_anothers_now(kept
     assert (kept.home / "projects/a-b-1/main.md").read_text(encoding="utf-8") == "first"
 
 
+@pytest.mark.slow
 def test_a_folder_without_an_entry_is_anothers_too(kept):
     kept.main("a b", "first")
     then = kept.head
@@ -226,6 +237,7 @@ def test_a_folder_without_an_entry_is_anothers_too(kept):
     assert (kept.home / "projects/a-b-1/main.md").read_text(encoding="utf-8") == "copied here"
 
 
+@pytest.mark.slow
 def test_a_folder_that_only_an_entry_names_is_anothers_too(kept):
     kept.main("a b", "first")
     then = kept.head
@@ -235,6 +247,7 @@ def test_a_folder_that_only_an_entry_names_is_anothers_too(kept):
     assert index_of(kept) == {"empty": "a-b", "a b": "a-b-1"}
 
 
+@pytest.mark.slow
 def test_a_project_that_was_not_there_then_goes_away_and_comes_back(kept):
     kept.main("other", "x")
     before = kept.head
@@ -253,6 +266,7 @@ def test_a_project_that_was_not_there_then_goes_away_and_comes_back(kept):
     assert index_of(kept) == {"other": "other", "shop": "shop"}
 
 
+@pytest.mark.slow
 def test_a_document_of_a_deleted_project_comes_back_alone(kept):
     then = filled(kept)
     kept.call("delete_project", project_id="shop")
@@ -263,6 +277,7 @@ def test_a_document_of_a_deleted_project_comes_back_alone(kept):
     }
 
 
+@pytest.mark.slow
 def test_a_project_that_moved_is_restored_where_it_lies_now(tmp_path):
     with kept_by_hand(tmp_path) as kept:
         entry = '{"projects": {"shop": "%s"}}'
@@ -279,6 +294,7 @@ def test_a_project_that_moved_is_restored_where_it_lies_now(tmp_path):
 # -- nothing is lost -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_a_person_has_edited_is_in_the_history_before_it_is_replaced(kept):
     then = filled(kept)
     kept.put("projects/shop/main.md", "edited by hand")
@@ -289,6 +305,7 @@ def test_what_a_person_has_edited_is_in_the_history_before_it_is_replaced(kept):
     assert committed(kept.home, "projects/shop/knowledge/by-hand.md", "HEAD~1") == "written by hand"
 
 
+@pytest.mark.slow
 def test_what_is_ignored_and_stands_in_the_way_is_in_the_history_before(kept):
     kept.document("shop", "setup", "one")
     then = kept.head
@@ -333,6 +350,7 @@ def test_a_link_in_the_way_is_not_followed(shop, tmp_path):
 # -- refusals --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_has_changed_since_it_was_shown_is_not_restored(shop):
     kept, then = shop
     found, past, wanted = previewed(kept, then)
@@ -343,6 +361,7 @@ def test_what_has_changed_since_it_was_shown_is_not_restored(shop):
     assert state_of(kept.home) == before
 
 
+@pytest.mark.slow
 def test_a_change_of_another_project_meanwhile_hinders_nobody(kept):
     then = filled(kept)
     kept.call("delete_project", project_id="shop")
@@ -352,6 +371,7 @@ def test_a_change_of_another_project_meanwhile_hinders_nobody(kept):
     assert index_of(kept) == {"other": "other", "third": "third", "shop": "shop"}
 
 
+@pytest.mark.slow
 def test_projects_in_the_same_folder_are_not_restored(kept):
     then = filled(kept)
     kept.change({"index.json": json.dumps({"projects": {"shop": "shop", "twin": "shop"}})})
@@ -374,6 +394,7 @@ def test_a_project_is_not_looked_for_in_an_index_that_could_not_be_understood(tm
             restored(kept, then)
 
 
+@pytest.mark.slow
 def test_a_project_that_is_there_is_looked_for_where_it_is(tmp_path):
     with kept_by_hand(tmp_path) as kept:
         then = kept.commit({"index.json": "{", "projects/a-folder/main.md": "one"})
@@ -384,6 +405,7 @@ def test_a_project_that_is_there_is_looked_for_where_it_is(tmp_path):
         assert index_of(kept) == {"shop": "a-folder"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("project", "piece", "said"),
     [

@@ -40,6 +40,7 @@ def status(store):
     return git(store, "status", "--porcelain", "--untracked-files=all").splitlines()
 
 
+@pytest.mark.slow
 async def test_a_change_is_staged_as_soon_as_the_index_is_free(writer, store, lock, staging):
     staging.start()
     try:
@@ -53,6 +54,7 @@ async def test_a_change_is_staged_as_soon_as_the_index_is_free(writer, store, lo
         staging.stop()
 
 
+@pytest.mark.slow
 def test_it_makes_a_last_attempt_when_it_is_stopped(writer, store, lock, staging):
     wrote(writer, {A: "changed"})
     lock.unlink()
@@ -94,6 +96,7 @@ def test_a_commit_during_the_last_update_but_one_is_not_left_out(
     assert status(store) == []
 
 
+@pytest.mark.slow
 async def test_an_error_that_nobody_foresaw_is_logged_and_tried_again(
     writer, store, lock, staging, monkeypatch, caplog
 ):
@@ -118,6 +121,7 @@ async def test_an_error_that_nobody_foresaw_is_logged_and_tried_again(
     assert "a surprise" in caplog.text
 
 
+@pytest.mark.slow
 async def test_a_service_that_starts_removes_the_lock_that_a_killed_one_has_left(
     tmp_path, writer, store, monkeypatch
 ):
@@ -131,6 +135,7 @@ async def test_a_service_that_starts_removes_the_lock_that_a_killed_one_has_left
         await eventually(lambda: not (store / ".git/index.lock").exists())
 
 
+@pytest.mark.slow
 async def test_a_change_that_the_index_lacks_is_answered_with_a_note(tmp_path, writer, store):
     writer.stop()
     lock = store / ".git/index.lock"

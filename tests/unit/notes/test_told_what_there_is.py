@@ -67,6 +67,7 @@ def test_why_a_name_in_another_script_is_taken_is_told(kept):
     assert "hint" not in refused(kept.document, "p", "data")
 
 
+@pytest.mark.slow
 def test_a_list_without_a_task_is_not_taken_for_one_that_is_done(kept):
     kept.todo("p", "empty")
     kept.todo("p", "done", "task")
@@ -89,6 +90,7 @@ def test_what_is_not_there_is_answered_with_what_is(kept):
     assert section["sections"] == ["Build"]
 
 
+@pytest.mark.slow
 def test_a_reference_that_is_not_there_is_answered_with_what_is(kept):
     kept.document("p", "auth")
     kept.main("p", "## Build\n\nmake\n")
@@ -107,6 +109,7 @@ def test_a_number_that_is_not_there_is_answered_with_those_that_are(kept):
     assert refused(kept.call, "complete_todo_task", **done)["todo_numbers"] == [1]
 
 
+@pytest.mark.slow
 def test_a_chapter_that_was_read_can_be_written_back(kept):
     kept.document("p", "auth", "Old text.")
     name = {"project_id": "p", "filename": "auth.md"}

@@ -70,6 +70,7 @@ def whole(store):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ValueError("odd"), OSError(errno.ENOSPC, "No space")])
 def test_an_error_of_the_work_is_not_blamed_on_the_mark_of_a_change(writer, store, error):
     def fail():
@@ -85,6 +86,7 @@ def test_an_error_of_the_work_is_not_blamed_on_the_mark_of_a_change(writer, stor
 # -- one change, one commit --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_new_store_begins_with_a_commit_of_its_own(writer, store):
     assert log(store) == [(OURS, "Made a"), (OURS, "Initial commit")]
     assert git(store, "symbolic-ref", "HEAD") == "refs/heads/main"
@@ -92,6 +94,7 @@ def test_a_new_store_begins_with_a_commit_of_its_own(writer, store):
     assert whole(store)
 
 
+@pytest.mark.slow
 def test_every_change_is_a_commit(writer, store):
     wrote(writer, {A: "second", B: "b"}, message="Changed two")
     wrote(writer, {}, [B], message="Dropped one")
@@ -112,6 +115,7 @@ def test_a_message_is_one_line_and_not_too_long(writer, store):
     assert subject == "Changed ' ü " + "x" * 188
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ['a "b" \\ü.md', "tab\there.md", "new\nline.md", "-x.md", "é.md"])
 def test_no_name_is_too_odd_for_the_history(writer, store, name):
     path = f"projects/p/{name}"
@@ -134,6 +138,7 @@ def test_nothing_of_a_change_that_is_refused_is_kept(writer, store):
     assert state_of(store) == before
 
 
+@pytest.mark.slow
 def test_several_at_once_are_several_commits_in_their_order(writer, store):
     with held(writer):
         changes = [asked(writer, {f"projects/p/{n}": f"{n}"}, message=f"{n}") for n in range(100)]
@@ -142,6 +147,7 @@ def test_several_at_once_are_several_commits_in_their_order(writer, store):
     assert whole(store)
 
 
+@pytest.mark.slow
 def test_a_refused_one_among_several_stops_no_other(writer, store):
     with held(writer):
         changes = [
@@ -174,6 +180,7 @@ def held(writer):
     waiting.result(PATIENCE_SECONDS)
 
 
+@pytest.mark.slow
 def test_a_plan_is_made_of_what_the_disk_says_at_that_moment(writer, store):
     def more():
         text = writer.disk.read_text(A) + "+"
@@ -206,6 +213,7 @@ def garbled_branch(store):
     (store / ".git/refs/heads/main").write_text("0" * 40, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [no_branch, no_objects, objects_are_a_file, garbled_branch], ids=lambda f: f.__name__
 )
@@ -228,6 +236,7 @@ def test_a_change_that_the_history_does_not_take_is_undone(writer, store, fault)
     assert state_of(store) == before
 
 
+@pytest.mark.slow
 def test_writing_goes_on_when_git_can(writer, store):
     no_branch(store)
     with pytest.raises(Refusal):
@@ -238,6 +247,7 @@ def test_writing_goes_on_when_git_can(writer, store):
     assert whole(store)
 
 
+@pytest.mark.slow
 def test_a_change_that_is_committed_stays_although_the_commit_cannot_be_read(
     writer, store, monkeypatch
 ):
@@ -265,6 +275,7 @@ def test_a_change_that_is_committed_stays_although_the_commit_cannot_be_read(
     assert whole(store)
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_commit_counts_although_git_dies_when_it_has_made_it(
     writer, store, tmp_path, monkeypatch
@@ -283,6 +294,7 @@ def test_a_commit_counts_although_git_dies_when_it_has_made_it(
 # -- what people edit --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_edit_of_the_same_file_is_committed_before_as_theirs(writer, store):
     put(store, A, "by Ann")
     wrote(writer, {A: "ours"}, message="Ours")
@@ -291,6 +303,7 @@ def test_an_edit_of_the_same_file_is_committed_before_as_theirs(writer, store):
     assert whole(store)
 
 
+@pytest.mark.slow
 def test_what_people_delete_and_add_is_committed_before_as_theirs(writer, store):
     (store / A).unlink()
     put(store, "projects/p/mine.md", "mine")
@@ -304,6 +317,7 @@ def test_what_people_delete_and_add_is_committed_before_as_theirs(writer, store)
     assert whole(store)
 
 
+@pytest.mark.slow
 def test_an_edit_of_another_file_is_left_for_later(writer, store, tmp_path):
     put(store, B, "by Ann")
     wrote(writer, {A: "ours"}, message="Ours")
@@ -315,6 +329,7 @@ def test_an_edit_of_another_file_is_left_for_later(writer, store, tmp_path):
     assert whole(store)
 
 
+@pytest.mark.slow
 def test_an_edit_among_several_changes_is_in_its_place(writer, store):
     put(store, B, "by Ann")
     texts = [(A, "1"), (B, "2"), (B, "3"), (A, "4"), (B, "5")]
@@ -348,6 +363,7 @@ def test_an_edit_by_hand_has_the_author_that_the_user_has_for_this_folder(writer
     assert git(store, "log", "-1", "--format=%an") == "Ann at work"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["A <n> \n B", "<>", "ü\x07"])
 def test_no_name_of_a_person_breaks_a_commit(tmp_path, name):
     settings = settings_of_ann(tmp_path)["GIT_CONFIG_GLOBAL"]
@@ -360,6 +376,7 @@ def test_no_name_of_a_person_breaks_a_commit(tmp_path, name):
     assert whole(tmp_path / "store")
 
 
+@pytest.mark.slow
 def test_what_people_commit_themselves_stays(writer, store):
     writer.index.refresh()
     put(store, A, "by Bob")
@@ -372,6 +389,7 @@ def test_what_people_commit_themselves_stays(writer, store):
     assert whole(store)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_writing_goes_on_behind_what_people_do_with_git(writer, store):
     git(store, "pack-refs", "--all")
@@ -389,6 +407,7 @@ async def test_writing_goes_on_behind_what_people_do_with_git(writer, store):
 # -- what is ignored ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_ignored_is_not_committed(tmp_path, store):
     ignored = ["activity.log", "activity.log.1", ".DS_Store", "projects/p/a.tmp", "x.swp", "a.md~"]
     ignored += ["private/a.md", "projects/p/secret.md"]
@@ -422,6 +441,7 @@ def test_a_folder_goes_with_what_systems_leave_behind(writer, store):
     assert not (store / "projects/p").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("puts", [{}, {A: "new"}], ids=["removed", "replaced"])
 def test_what_no_history_can_keep_is_neither_removed_nor_replaced(writer, store, puts):
     large = "x" * (LARGEST_FILE_BYTES + 1)
@@ -431,6 +451,7 @@ def test_what_no_history_can_keep_is_neither_removed_nor_replaced(writer, store,
     assert (store / A).stat().st_size == len(large)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_ignored_and_removed_by_name_can_be_brought_back(writer, store):
     put(store, ".gitignore", "secret.md\n")
     put(store, "projects/p/secret.md", "secret")
@@ -439,6 +460,7 @@ def test_a_file_that_is_ignored_and_removed_by_name_can_be_brought_back(writer, 
     assert git(store, "show", "HEAD~1:projects/p/secret.md") == "secret"
 
 
+@pytest.mark.slow
 def test_our_own_folder_is_made_anew_when_it_goes(writer, store, tmp_path):
     shutil.rmtree(tmp_path / "state")
     wrote(writer, {A: "second"}, message="Again")
@@ -466,6 +488,7 @@ def saving_once(monkeypatch, moment, save):
     return lambda: None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("is_removed", [False, True], ids=["changed", "removed"])
 def test_what_a_person_saves_during_a_write_is_kept(writer, store, monkeypatch, moment, is_removed):

@@ -33,6 +33,7 @@ async def test_work_that_nobody_waits_for_stops_at_its_next_step():
     assert stopped.is_set()
 
 
+@pytest.mark.slow
 async def test_work_that_gets_on_may_take_as_long_as_it_likes():
     gate = threading.Semaphore(0)
 

@@ -46,6 +46,7 @@ async def test_whatever_a_child_writes_nobody_waits_for_it_for_ever(started, wha
     assert child._process.returncode is not None
 
 
+@pytest.mark.slow
 async def test_a_child_that_writes_nothing_is_ended_in_time(started):
     with anyio.fail_after(SOON_SECONDS):
         async with started(LIVES_ON) as child:

@@ -49,6 +49,7 @@ def check(text, language, max_chars):
     return chunks
 
 
+@pytest.mark.slow
 @given(texts, st.sampled_from(LANGUAGES), st.integers(1, 400))
 @example("", "python", 100)
 @example("\n", "python", 100)
@@ -291,6 +292,7 @@ def test_a_comment_above_a_blank_line_belongs_to_nothing_below():
     assert second.text.startswith("def f():")
 
 
+@pytest.mark.slow
 def test_a_docstring_is_not_torn_from_its_class():
     methods = "".join(f"    def m{n}(self):\n        return {n}\n" for n in range(20))
     text = f'class A:\n    """About it,\n    in two lines.\n    """\n{methods}'
@@ -307,6 +309,7 @@ def nested(count):
     return f"class A {{\n  class B {{\n{methods}  }}\n}}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 4, 9])
 def test_no_chunk_holds_only_what_closes_others(count):
     large = "class A {\n  void f() {\n" + f"    call({count});\n" * 40 + "  }\n}\n"
@@ -334,6 +337,7 @@ def test_a_comment_behind_what_is_closed_makes_it_no_chunk(start, end, language)
         assert last.text.strip() != end.strip() or len(before.text) + len(last.text) > 200
 
 
+@pytest.mark.slow
 def test_no_chunk_of_definitions_is_blank():
     text = "\n\n".join(f"def f{n}():\n    call({n}, 12345678901234567890)\n" for n in range(9))
     for max_chars in range(55, 200):

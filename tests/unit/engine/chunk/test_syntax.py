@@ -264,6 +264,7 @@ def test_a_script_that_cannot_be_parsed_leaves_the_page():
     assert defined(page, "html") == ["(element p)", "(element script)"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opening", ["<div>", "<div>\n"])
 def test_a_page_may_be_nested_deeply(opening):
     parts = syntax.definitions(opening * 5000 + "<script>function f() {}</script>", "html")
@@ -299,6 +300,7 @@ def test_a_text_longer_than_one_read_is_parsed_whole(monkeypatch):
     assert defined("# ÄÖÜ\n" + TEXT * 3, "python") == ["function foo"] * 3
 
 
+@pytest.mark.slow
 def test_a_text_that_takes_too_long_has_no_outline_and_leaves_no_trace(monkeypatch):
     long_text = "".join(f"def f{n}():\n    return [{n}, (1, 2)]\n" for n in range(2000))
     with monkeypatch.context() as hurry:

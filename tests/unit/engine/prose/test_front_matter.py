@@ -71,6 +71,7 @@ def test_what_is_broken_costs_its_key_alone(broken):
     assert values["title"] == "one" and values["date"] == "2024-01-02"
 
 
+@pytest.mark.slow
 def test_much_that_only_a_library_can_read_takes_no_time():
     began = time.process_time()
     settings_in("\n".join([f"k{n}: {{{'a: [b, c], ' * 100}}}" for n in range(900)]))
@@ -136,6 +137,7 @@ _LINES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(500))
 @given(st.sampled_from(["---", "+++"]), st.lists(_LINES, max_size=12))
 @example("---", [])

@@ -19,6 +19,7 @@ def texts_of(chunks):
     return [chunk.text for chunk in chunks]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400))
 @given(texts, st.integers(1, 120))
 @example("x" * 997 + "\r\n", 100)

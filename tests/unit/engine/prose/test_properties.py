@@ -168,6 +168,7 @@ _LINES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400))
 @given(
     st.lists(_LINES, max_size=12).map("\n".join),
@@ -195,6 +196,7 @@ _NAMES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400))
 @given(st.one_of(_VALUES, st.dictionaries(_NAMES, _VALUES)).map(json.dumps) | st.text(_ANY))
 @example("[" * 100_000)

@@ -60,6 +60,7 @@ texts = st.lists(st.tuples(_LINES, _ENDS), max_size=40).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(600))
 @given(
     texts,

@@ -182,6 +182,7 @@ _FOUND = st.lists(st.builds(Candidate, _CHUNKS, _FEW), max_size=40, unique_by=la
 _UNIT = st.sampled_from([at(0.9), at(0.1), -at(0.5), np.array([0, 0, 1], np.float32)])
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300))
 @given(_FOUND, _FOUND, st.integers(0, 5), st.integers(0, 1_000), st.data())
 def test_whatever_is_found_is_ranked_once_and_always_alike(lexical, semantic, words, count, data):

@@ -47,6 +47,7 @@ def test_the_stems_of_a_text_stand_in_its_order():
     assert stems_of("Runs, running") == ["run", "run"]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300))
 @given(st.lists(st.text(min_size=1, max_size=12), max_size=6))
 def test_a_text_is_found_by_each_of_its_words(words):
