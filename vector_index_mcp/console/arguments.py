@@ -95,6 +95,8 @@ def parse(
     unknown.refuse_before_a_command(parser, arguments, runs)
     ours, rest = _split(_with_command(arguments, runs))
     parsed, extra = parser.parse_known_args(ours)
+    if parsed.command == _SEARCH:
+        extra = searching.with_late_words(parsed, extra)
     unknown.refuse(parsed.grammar, extra, searching.MEANT if parsed.command == _SEARCH else {})
     parsed.rest = rest
     if project := getattr(parsed, "project", None):

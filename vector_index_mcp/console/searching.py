@@ -3,7 +3,7 @@
 import argparse
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,6 +196,17 @@ def _add_limits(search: argparse.ArgumentParser) -> None:
         metavar="PATH:LINE",
         help="find code similar to the code at this line; a query is then optional",
     )
+
+
+def with_late_words(parsed: argparse.Namespace, extra: Sequence[str]) -> Sequence[str]:
+    """Add words that stand behind an option, where argparse takes none; return what is no word."""
+    if any(word.startswith("-") for word in extra):
+        return extra
+    try:
+        parsed.words = [*parsed.words, *map(_text(LONGEST_QUERY_CHARS), extra)]
+    except argparse.ArgumentTypeError as error:
+        parsed.grammar.error(f"argument QUERY: {error}")
+    return ()
 
 
 def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vector_index_mcp.indexing.locks import is_held
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.processes.stopping import is_stopped
+from vector_index_mcp.processes.stopping import is_stopped, is_there
 
 WRITER = ".writer"
 """What the name of a note has after its lock's name."""
@@ -63,11 +63,11 @@ class WriterNote:
 
     def read(self) -> Writer | None:
         """The process that holds the lock; None if nobody does, or nobody knows which one."""
-        if not is_held(self._lock):
-            return None
         try:
             with self._path.open("rb") as file:
                 note = json.loads(file.read(_LONGEST_BYTES))
-            return Writer(int(note["pid"]), bool(note["is_passing"]))
+            writer = Writer(int(note["pid"]), bool(note["is_passing"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
+        # The lock last: to look at it is to hold it, and who tries to take it meanwhile fails.
+        return writer if is_there(writer.pid) and is_held(self._lock) else None

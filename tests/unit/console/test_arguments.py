@@ -82,6 +82,7 @@ def test_what_is_no_path_is_not_served(path):
     ("arguments", "option"),
     [
         (["x" * 50_001], "QUERY"),
+        (["--explain", "x" * 50_001], "QUERY"),
         (["x", "--glob", "x" * 4_097], "--glob"),
         (["x", "--language", "x" * 101], "--language"),
     ],
@@ -108,6 +109,8 @@ def test_what_is_no_text_is_asked_as_far_as_it_is_one():
         (["-C", "src", "retry"], "src", "retry"),
         (["retry", "--project", "src", "--top-k", "3"], "src", "retry"),
         (["--top-k", "3", "src", "retry"], "src", "retry"),
+        (["src", "--explain", "retry"], "src", "retry"),
+        (["src", "--top-k", "3", "retry", "--explain"], "src", "retry"),
     ],
 )
 def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(
@@ -141,6 +144,7 @@ def test_a_project_may_stand_before_the_query_or_is_the_one_you_are_in(
             "quotes: search 'retry policy' ('retry' is",
         ),
         (["search", "-C", ".", "/", "retry"], "the project is named twice"),
+        (["search", "a b", "--explain", "."], "stands before the query: search '.' 'a b'"),
         (["search", "-C", ".", "machine", "id"], "the query into quotes: search 'machine id'"),
         (["search", "--filter-tags"], "dash stands behind --: search -- '--filter-tags'"),
         (["search", "--top-kk", "3", "x"], "did you mean --top-k?"),
