@@ -29,6 +29,7 @@ from writing import write
 
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.remedies import REMEDIES
+from vector_index_mcp.engine.store import pinned
 from vector_index_mcp.engine.store.schema import FORMAT
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.indexing.opening import Opener
@@ -71,6 +72,21 @@ def test_the_lock_is_free_however_often_the_index_had_to_be_tried(project, tmp_p
     opener.release()
     assert other.acquire()
     other.release()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="folders are held on Linux only")
+async def test_who_ends_in_order_holds_the_folder_of_the_index_no_more(project, monkeypatch):
+    monkeypatch.setattr(pinned, "_MOST_PINNED", 1_000)  # other tests may hold as many as may be
+
+    def is_held():
+        held = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+        return str(project / ".lancedb") in held
+
+    codebase = codebase_of(project, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        assert is_held()
+    assert not is_held()
 
 
 async def test_a_start_finds_what_changed_meanwhile(project):

@@ -3,7 +3,7 @@
 import argparse
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,7 +198,7 @@ def _add_limits(search: argparse.ArgumentParser) -> None:
     )
 
 
-def with_late_words(parsed: argparse.Namespace, extra: Sequence[str]) -> Sequence[str]:
+def with_late_words(parsed: argparse.Namespace, extra: list[str]) -> list[str]:
     """Add words that stand behind an option, where argparse takes none; return what is no word."""
     if any(word.startswith("-") for word in extra):
         return extra
@@ -206,7 +206,7 @@ def with_late_words(parsed: argparse.Namespace, extra: Sequence[str]) -> Sequenc
         parsed.words = [*parsed.words, *map(_text(LONGEST_QUERY_CHARS), extra)]
     except argparse.ArgumentTypeError as error:
         parsed.grammar.error(f"argument QUERY: {error}")
-    return ()
+    return []
 
 
 def part_words(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:

@@ -97,7 +97,7 @@ class Keeper:
         self._embedder = embedder
         self._activity = activity
         self._state = state
-        self._role: Role | None = None
+        self._role = Role.READER  # until `work` begins
         self._watching: anyio.CancelScope | None = None
         self._wanted = anyio.Event()
         self._tried = Signal()
@@ -110,13 +110,13 @@ class Keeper:
         self._role = role
         async with anyio.create_task_group() as meanwhile:
             meanwhile.start_soon(self.opener.keep_writing)
-            while (kept := await self._open_as_writer(role)) is not None:
+            while (kept := await self._open_as_writer()) is not None:
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._keep_or_give_up, role, kept)
+                    tasks.start_soon(self._keep_or_give_up, kept)
                     await kept.indexer.live.lost.wait()
                     tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
-                    await self._let_go(kept, role)
+                    await self._let_go(kept)
                 if role is not Role.KEEPER:
                     break
                 if (failure := kept.indexer.live.failure) is not None:
@@ -152,10 +152,10 @@ class Keeper:
         )
         return Kept(indexer, Vectors(live, self._embedder, indexer.is_text_first), freshness)
 
-    async def _keep_or_give_up(self, role: Role, kept: "Kept") -> None:
+    async def _keep_or_give_up(self, kept: "Kept") -> None:
         try:
             with reporting_faults():
-                await self._keep(role, kept)
+                await self._keep(kept)
         except StoreError as error:
             kept.indexer.live.give_up(error)
 
@@ -168,20 +168,20 @@ class Keeper:
         self._faults, self._last_fault = 0 if is_new else self._faults + 1, now
         return _FAULT_SECONDS[min(self._faults, len(_FAULT_SECONDS) - 1)]
 
-    async def _keep(self, role: Role, kept: "Kept") -> None:
+    async def _keep(self, kept: "Kept") -> None:
         self.kept, indexer = kept, kept.indexer
         self._note_try()
         indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.START)
         self.opened.set()
         async with anyio.create_task_group() as preparations:
             preparations.start_soon(kept.vectors.expect_model)
-            if role.watches:
+            if self._role.watches:
                 # Before the first walk, so that an event reports what changes during the walk.
                 preparations.start_soon(kept.freshness.start, indexer.outlook)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._activity.log_stalls)
             tasks.start_soon(self._notice_loss, indexer)
-            if role.watches:
+            if self._role.watches:
                 tasks.start_soon(self._watch, kept)
             tasks.start_soon(indexer.write_forever)
             tasks.start_soon(self._pipeline.crew.finish_late_forever, indexer.queue.touch)
@@ -226,13 +226,13 @@ class Keeper:
                     indexer.look_again([folder.top])
                 looked[folder.name] = now, known
 
-    async def _let_go(self, kept: "Kept", role: Role) -> None:
+    async def _let_go(self, kept: "Kept") -> None:
         """Stop writing an index that was lost or given up, and release its locks."""
         failure, reason = kept.indexer.live.failure, kept.indexer.live.loss
         if failure is not None:
             reason = self._options.remedies.message(failure)
         elif is_local(self.opener.uri):
-            lost = _OPENED_AGAIN if role is Role.KEEPER else _LOST
+            lost = _OPENED_AGAIN if self._role is Role.KEEPER else _LOST
             reason = str(await self.looks.absence(self._folders) or lost)
         _log.warning("%s", reason)
         self.kept = None
@@ -242,21 +242,21 @@ class Keeper:
         await kept.freshness.stop()
         await self.opener.let_go()
 
-    async def _open_as_writer(self, role: Role) -> "Kept | None":
-        """Open the index as soon as it has no other writer; None if the role does not wait."""
+    async def _open_as_writer(self) -> "Kept | None":
+        """Open the index as soon as it has no other writer; None if its role does not wait."""
         while True:
             self._is_trying = True
             delay = self.opener.seconds_between_looks
             try:
-                if role is Role.READER:
+                if self._role is Role.READER:
                     if await self.opener.has_writer():
-                        await self._stand_aside(role)
+                        await self._stand_aside()
                 elif await self.opener.become_writer():
-                    self._note.write(role)
+                    self._note.write(self._role)
                     with reporting_faults():
                         return await self.looks.while_it_answers(self.opener.uri, self._opened())
                 else:
-                    await self._stand_aside(role)
+                    await self._stand_aside()
                     delay = self.opener.seconds_between_looks
             except ProjectError as error:  # the folders may come back at any time
                 self._state.enter(State.ERROR, str(error))
@@ -266,16 +266,16 @@ class Keeper:
                 delay = _FOREIGN_SECONDS if is_foreign else self._pause_after(error)
                 await self._step_back()
             self.opened.set()
-            if role is not Role.KEEPER:
+            if self._role is not Role.KEEPER:
                 return None
             # The crew may have started children for an index that did not open.
             await self._pipeline.crew.end()
             await self._next_try(delay)
 
-    async def _stand_aside(self, role: Role) -> None:
+    async def _stand_aside(self) -> None:
         """Note that another process writes the index, and whether it goes on."""
         silence = ""
-        if role is not Role.KEEPER:  # which becomes the writer as soon as the other one ends
+        if self._role is not Role.KEEPER:  # which becomes the writer as soon as the other one ends
             silence = await anyio.to_thread.run_sync(self._options.silence_of_service)
         if not silence and (writer := await anyio.to_thread.run_sync(self._note.read)) is not None:
             silence = writer.stop
@@ -352,6 +352,7 @@ class Keeper:
         """Let another process become the writer. Call it when `work` has ended."""
         if self.kept is not None:
             await self.kept.freshness.stop()
+            self.kept.indexer.live.index.let_go(at_once=False)
         await self.opener.let_go()
 
     def make_ignore(self, folder: Folder) -> Rules:

@@ -6,7 +6,7 @@ def is_there(pid: int) -> bool:
     import psutil  # here, since the children that somebody waits for start without it
 
     try:
-        return psutil.pid_exists(pid)
+        return bool(psutil.pid_exists(pid))
     except (OSError, OverflowError):
         return False
 

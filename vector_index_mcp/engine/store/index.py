@@ -100,13 +100,23 @@ class Index:
             if reach.is_local and not await anyio.Path(uri).is_dir():
                 return None
         reach = await reach.in_this_folder() if writes else reach
+        index = None
+        try:
+            index = await cls._at(reach)
+        finally:
+            if index is None:
+                unpin(reach.pinned)
+        return index
+
+    @classmethod
+    async def _at(cls, reach: Reach) -> Self | None:
         found = await _read_manifest(reach)
         if found is None:
             return None
         manifest, table = found
         if manifest.format not in schema.READABLE_FORMATS:
             raise OtherVersionError(
-                f"the index at {uri} was written by another version of this program",
+                f"the index at {reach.uri} was written by another version of this program",
                 Problem.INDEX_DAMAGED,
             )
         if reach.is_fenced:
