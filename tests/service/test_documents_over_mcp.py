@@ -691,7 +691,7 @@ async def test_what_cannot_be_found_by_meaning_yet_is_told(tmp_path):
             "`vector-index-mcp documents embed` does that"
         )
         await documents.embed()
-        assert "note" not in (await called(client, "query", query="zebra"))["structuredContent"]
+        assert "note" not in (await called(client, "query", query="budget"))["structuredContent"]
         documents.embedder.hold(queries=False)
         write(tmp_path, {"notes/new.md": "# Zebra\n\nStripes.\n"})
         await eventually(lambda: results_of(client, query="zebra"))
@@ -1082,6 +1082,17 @@ async def test_a_name_that_no_text_has_is_not_taken_for_a_similar_one(live, tool
     has = f"No text outside of front matter contains {absent}; the results have other words of"
     assert (has in answer.get("note", "")) == bool(absent)
     assert ("No text outside" in answer.get("note", "")) == bool(absent)
+
+
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [("quantum chromodynamics", True), ("zebras", True), ("zebras and budgets", False)],
+)
+async def test_what_is_found_by_meaning_alone_is_no_match_of_words(live, query, is_told):
+    _, client, _ = live
+    answer = (await called(client, "query", query=query, minScore=0))["structuredContent"]
+    assert answer["results"]
+    assert ("No document has a word of the query" in answer.get("note", "")) == is_told
 
 
 async def none_is_found(client, **arguments):

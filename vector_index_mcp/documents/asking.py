@@ -45,6 +45,7 @@ _NO_COLLECTIONS = (
 )
 _NOT_EMBEDDED = "nothing is embedded yet; `vector-index-mcp documents embed` does that"
 _NONE_MEETS = "No document meets all conditions of the query (tag:, before:, after:)"
+_BY_MEANING_ALONE = "No document has a word of the query; the results are the nearest in meaning"
 _SNIPPET_CHARS = 300
 _MOST_NAMES, _MOST_NAME_CHARS = 20, 100  # of collections, in a note
 _RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
@@ -167,6 +168,7 @@ async def search(
         *conditional.senseless,
         *_limits(wanted, found, answered, no_model, uses_meaning=uses_meaning),
         _of_absent(finder.absent, found),
+        _BY_MEANING_ALONE if finder.has_no_word and found else "",
     ]
     note = ". ".join(filter(None, limits))
     return Answer(wanted, stems, found, note, time.monotonic() - began)
@@ -280,6 +282,8 @@ class _Finder:
     ) -> None:
         self.is_without_vectors = False
         """Whether `find` saw that the index has no vectors."""
+        self.has_no_word = False
+        """Whether `find` saw that no document has any word of the query."""
         self.absent: Sequence[str] = ()
         """The names in the query that `find` saw in no text of the index."""
         self._model_deadline: float | None = None
@@ -292,6 +296,9 @@ class _Finder:
     async def find(self, store: Store, question: Question, limit: int) -> list[Hit]:
         """Return the best chunk of each of the best documents."""
         hits = await self._found(store, question, limit)
+        self.has_no_word = bool(
+            hits and self._stems and not await store.matching(self._stems, 1, self._filters)
+        )
         await self._note_absent(store, hits, question.ledger)
         return hits
 
