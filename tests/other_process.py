@@ -29,17 +29,17 @@ from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.writers import WriterNote
 lock = Path(sys.argv[1])
 with held(lock):
-    WriterNote(lock).write(Role(sys.argv[2]))
+    WriterNote(lock).write(Role(sys.argv[2]), is_behind=len(sys.argv) > 3)
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
 @contextmanager
-def writer(lock: Path, role: str) -> Iterator[subprocess.Popen[bytes]]:
+def writer(lock: Path, role: str, *, is_behind: bool = False) -> Iterator[subprocess.Popen[bytes]]:
     """A process that holds the writer's lock of an index, as one with this role; it is killed."""
     lock.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-c", _HOLDS, str(lock), role]
+    command = [sys.executable, "-c", _HOLDS, str(lock), role, *(["behind"] if is_behind else [])]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"

@@ -472,6 +472,36 @@ async def test_what_is_indexed_while_a_search_runs_is_found_by_it(project, embed
         assert len(asked) == 3, "nothing was saved before this one"
 
 
+@pytest.mark.parametrize("query", ["elderberry", "where is the elderberry counted", "one"])
+async def test_a_search_right_after_a_save_has_what_was_saved(project, embedder, query):
+    codebase = codebase_of(project, embedder, quiet_seconds=0.3, longest_seconds=1.0)
+    async with codebase.running():
+        await converged(codebase)
+        write(project, {"one.py": "elderberry = 1\n", "new.py": "elderberry_one = 1\n"})
+        await eventually(lambda: codebase.index.indexer.queue.has_saved)
+        answer = await codebase.search(query, 5)
+        assert {hit.chunk.key for hit in answer.hits[:2]} == {"one.py", "new.py"}
+        assert answer.hits[0].chunk.text.startswith("elderberry")
+        assert (answer.stale, answer.absent) == (frozenset(), ())
+        assert "changed" not in answer.note
+
+
+async def test_a_file_that_is_written_all_the_time_makes_searches_wait_once(
+    project, embedder, monkeypatch
+):
+    codebase = codebase_of(project, embedder)
+    async with codebase.running():
+        await converged(codebase)
+        gate = Gate(codebase)
+        write(project, {"new.py": "elderberry = 1\n"})
+        await gate.wait()
+        monkeypatch.setattr(asking, "_CHANGES_PATIENCE_SECONDS", 0.1)
+        assert "1 changed path to index" in (await codebase.search("apple", 5)).note
+        monkeypatch.setattr(asking, "_CHANGES_PATIENCE_SECONDS", float("inf"))
+        assert "1 changed path to index" in (await codebase.search("apple", 5)).note
+        gate.open()
+
+
 async def test_a_service_that_does_not_answer_is_not_said_to_keep_the_index(project, embedder):
     silence = []
     keeper = codebase_of(project, embedder)

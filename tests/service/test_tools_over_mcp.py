@@ -565,6 +565,7 @@ async def test_a_changed_file_among_the_hits_is_flagged_until_it_is_indexed(proj
     codebase = codebase_of(project, embedder)
     async with codebase.running(Role.VISITOR):  # without a watcher, so only the search can notice
         await converged(codebase)
+        codebase.index.indexer.live.no_patience_before = float("inf")  # do not wait for changes
         write(project, {"shop/cart.py": "class ShoppingCart:\n    emptied = True\n"})
         (project / "docs/guide.md").unlink()
 

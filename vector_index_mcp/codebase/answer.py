@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import anyio.to_thread
+
+from vector_index_mcp.codebase.behind import MAY_LACK_CHANGES, UNDER_WAY
 from vector_index_mcp.codebase.wanted import UNLIKELY, Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import Hit
@@ -88,7 +91,11 @@ async def backlog_of(index: LiveIndex) -> Backlog:
     indexer, freshness, state = index.indexer, index.freshness, index.state
     if indexer is None:
         problem = state.error or index.refusal
-        return Backlog(error=problem, is_kept=state.current is State.WATCHING)
+        writer = await anyio.to_thread.run_sync(index.note.read)
+        return Backlog(
+            error=problem or (writer.lack if writer is not None else ""),
+            is_kept=state.current in {State.WATCHING, State.SCANNING},
+        )
     await note_settled(indexer, index.looks)
     return Backlog(
         run=indexer.runs.current,
@@ -146,18 +153,18 @@ def _lacking_vectors(lack: str, ledger: Ledger) -> Iterator[str]:
 def _lacking_changes(backlog: Backlog) -> Iterator[str]:
     run = backlog.run
     if backlog.error:
-        yield f"Recent changes may be missing: {backlog.error}."
+        yield f"{MAY_LACK_CHANGES}: {backlog.error}."
     elif not backlog.is_kept:
-        yield "Recent changes may be missing: no process keeps this index up to date now."
+        yield f"{MAY_LACK_CHANGES}: no process keeps this index up to date now."
     elif run is not None and run.kind is not Kind.REBUILD and run.files_done < run.files_to_do:
         files = counted(run.files_to_do, "file")
-        yield f"Indexing is under way: {run.files_done:,} of {files} done."
+        yield f"{UNDER_WAY}: {run.files_done:,} of {files} done."
     elif run is not None and run.kind is Kind.START and not run.files_seen:
-        yield "Recent changes may be missing: the project is still being compared with the index."
+        yield f"{MAY_LACK_CHANGES}: the project is still being compared with the index."
     elif backlog.pending:
-        yield f"Recent changes may be missing: {counted(backlog.pending, 'changed path')} to index."
+        yield f"{MAY_LACK_CHANGES}: {counted(backlog.pending, 'changed path')} to index."
     if backlog.polling:
-        yield f"Recent changes may be missing: {backlog.polling}."
+        yield f"{MAY_LACK_CHANGES}: {backlog.polling}."
 
 
 def _lacking_files(backlog: Backlog) -> Iterator[str]:

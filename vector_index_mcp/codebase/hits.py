@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
+from vector_index_mcp.codebase.behind import is_behind
 from vector_index_mcp.errors import quoted
 
 Mode: TypeAlias = Literal["hybrid", "lexical"]
@@ -150,7 +151,7 @@ class SearchResult(BaseModel):
     @property
     def _no_file_contains(self) -> str:
         """The beginning of that sentence; files that have changed may contain the words by now."""
-        if any(hit.is_stale for hit in self.results):
+        if is_behind(self.note or "") or any(hit.is_stale for hit in self.results):
             return "When last indexed, no searched file contained"
         return "No searched file contains"
 

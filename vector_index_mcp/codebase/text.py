@@ -189,6 +189,8 @@ def state_of(status: "IndexStatus") -> str:
     """The state's name, or what it means if this process does not follow changes."""
     if status.status == "INITIALIZING" and not status.is_writer:
         return f"nobody follows changes now ({_TO_FOLLOW})"
+    if status.status == "SCANNING" and not status.is_writer:
+        return "another process brings it up to date"
     if status.status == "WATCHING" and status.watcher.mode == "off":
         return "up to date" if status.is_writer else "kept up to date by another process"
     return status.status

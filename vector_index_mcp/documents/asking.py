@@ -167,8 +167,7 @@ async def search(
         await out_of_reach(documents, wanted.collection),
         *conditional.senseless,
         *_limits(wanted, found, answered, no_model, uses_meaning=uses_meaning),
-        _of_absent(finder.absent, found),
-        _BY_MEANING_ALONE if finder.has_no_word and found else "",
+        _of_absent(finder, found),
     ]
     note = ". ".join(filter(None, limits))
     return Answer(wanted, stems, found, note, time.monotonic() - began)
@@ -227,9 +226,11 @@ def _limits(
     return limits
 
 
-def _of_absent(names: Sequence[str], found: Sequence[Found]) -> str:
-    """Say which names no text has, so that nobody takes a similar one for a match."""
-    lacking = names_outside(names, [each.chunk.text for each in found])  # as they are now
+def _of_absent(finder: "_Finder", found: Sequence[Found]) -> str:
+    """Say which names or that no words are in any text, so that nobody takes others for a match."""
+    if finder.has_no_word and found:
+        return _BY_MEANING_ALONE
+    lacking = names_outside(finder.absent, [each.chunk.text for each in found])  # as they are now
     named = " or ".join(map(quoted, lacking))
     has = "; the results have other words of the query" if found else ""
     return f"No text outside of front matter contains {named}{has}" if named else ""

@@ -1,5 +1,7 @@
 """Says why documents may be missed: something cannot be read, or nobody follows the changes."""
 
+import anyio.to_thread
+
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.errors import counted
 
@@ -15,8 +17,11 @@ async def out_of_reach(documents: Documents, name: str = "") -> str:
     """
     folders = [folder for folder in documents.index.folders if name in {"", folder.name}]
     problems = [*(await documents.index.looks.absent(folders)).values()]
-    if documents.index.indexer is None and (error := documents.index.progress.error):
-        problems.insert(0, error)
+    if documents.index.indexer is None:
+        writer = await anyio.to_thread.run_sync(documents.index.note.read)
+        lack = writer.lack if writer is not None else ""
+        behind = f"recent changes may be missing: {lack}" if lack else ""
+        problems[:0] = filter(None, [documents.index.progress.error or behind])
     if documents.problem:
         problems.insert(0, documents.problem)
     sentences = [f"{each[:1].upper()}{each[1:]}" for each in problems[:_MOST_NAMED]]

@@ -22,6 +22,7 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.indexing.checking import Checked, check_against_disk
+from vector_index_mcp.indexing.indexer import FEW_CHANGES, Indexer
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live, Use
 from vector_index_mcp.indexing.run import Kind
@@ -32,6 +33,10 @@ from vector_index_mcp.indexing.service import LiveIndex
 _EMPTY_INDEX_PATIENCE_SECONDS = 5.0
 _FIRST_SCAN_PATIENCE_SECONDS = 1.0
 _RENAMES_PATIENCE_SECONDS = 10.0  # 3,000 documents take 1.6 s
+# A save is indexed within half a second, and a search waits for few of them: those of one person.
+_CHANGES_PATIENCE_SECONDS = 0.8
+_IN_VAIN_SECONDS = 10.0  # after such a wait was in vain, searches do not wait for changes
+_LOOK_SECONDS = 0.02
 _QUERY_PATIENCE_SECONDS = 0.4  # for the query's vector, while the worker is busy
 _LOADING_PATIENCE_SECONDS = 120.0  # for the model, if the caller sets `wait_for_model`
 _FINDING_SECONDS = 2.0  # until a worker knows whether there is a model, unless it downloads one
@@ -179,8 +184,9 @@ async def ask(
     was_behind = _is_behind(live_index)
     answered = await in_time(answer())
     was_renamed = await in_time(_wait_for_renames(live_index))
+    has_changed = await in_time(_wait_for_changes(live_index))
     # Else, the answer reports what is missing.
-    if was_renamed or (was_behind and not _is_behind(live_index)):
+    if was_renamed or has_changed or (was_behind and not _is_behind(live_index)):
         with suppress(StoreError):  # the first answer is still one
             answered = await in_time(answer())
     return answered
@@ -305,6 +311,35 @@ async def _wait_for_renames(live_index: LiveIndex) -> bool:
         while indexer.renames:
             await indexer.live.text_moved.wait()
     return True
+
+
+async def _wait_for_changes(live_index: LiveIndex) -> bool:
+    """Wait a moment until the few changes that were just made, or just found, are indexed.
+
+    Who saves a file and asks about it wants an answer with the new text a moment later, and not
+    one without it at once.
+
+    Returns:
+        Whether there were any.
+    """
+    indexer = live_index.indexer
+    if indexer is None or live_index.progress.is_catching_up or indexer.is_in_error:
+        return False
+    now, live = anyio.current_time(), indexer.live
+    if not 0 < _saved_count(indexer) <= FEW_CHANGES or now < live.no_patience_before:
+        return False
+    with anyio.move_on_after(_CHANGES_PATIENCE_SECONDS):
+        while _saved_count(indexer) > 0:
+            with anyio.move_on_after(_LOOK_SECONDS):
+                await live.text_moved.wait()
+        return True
+    live.no_patience_before = now + _IN_VAIN_SECONDS
+    return False
+
+
+def _saved_count(indexer: Indexer) -> int:
+    """How many changes wait, or are being indexed, but for files that processes keep open."""
+    return indexer.outdated_path_count - indexer.queue.unfinished_count
 
 
 async def wait_for_first_scan(live_index: LiveIndex) -> None:

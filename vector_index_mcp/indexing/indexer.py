@@ -36,7 +36,8 @@ from vector_index_mcp.indexing.worklist import Worklist
 _log = logging.getLogger(__name__)
 # Few enough that a change waits at most about half a second for the batch before it, and many
 # enough that the commits (30 to 60 ms each) hardly count.
-FILES_PER_BATCH = 200
+FILES_PER_BATCH, FEW_CHANGES = 200, 20
+"""How many files a batch has at most; how many changes are indexed within a second."""
 _RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
 _QUIET_SECONDS = 60  # without a change, after which the store drops old versions
 

@@ -21,7 +21,7 @@ from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.deep import Rules
 from vector_index_mcp.indexing.faults import reporting_faults
 from vector_index_mcp.indexing.freshness import Freshness
-from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.indexer import FEW_CHANGES, Indexer
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.locks import lock_of
 from vector_index_mcp.indexing.looks import Looks
@@ -86,7 +86,8 @@ class Keeper:
         self.looks = Looks()
         """Looks whether folders and the index can be reached."""
         self.opener = opener_of(place, self._chunker, options, self.mirror, self.looks)
-        self._note = WriterNote(lock_of(place.uri, options.state_folder))
+        self.note = WriterNote(lock_of(place.uri, options.state_folder))
+        """Which process writes the index."""
         self.kept: Kept | None = None
         """None until the index is open for writing, and while another process is its writer."""
         self.opened = anyio.Event()
@@ -181,6 +182,7 @@ class Keeper:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._activity.log_stalls)
             tasks.start_soon(self._notice_loss, indexer)
+            tasks.start_soon(self._keep_note, indexer)
             if self._role.watches:
                 tasks.start_soon(self._watch, kept)
             tasks.start_soon(indexer.write_forever)
@@ -207,6 +209,18 @@ class Keeper:
             self._watching.cancel()
             await self.kept.freshness.stop()
         return True
+
+    async def _keep_note(self, indexer: Indexer) -> None:
+        """Note for other processes whether the index is far from what the folders hold."""
+        noted = True
+        while True:
+            is_behind = indexer.runs.current is not None or indexer.pending_path_count > FEW_CHANGES
+            if is_behind != noted:
+                write = partial(self.note.write, self._role, is_behind=is_behind)
+                await anyio.to_thread.run_sync(write)
+                noted = is_behind
+            with anyio.move_on_after(_LOSS_SECONDS):
+                await indexer.live.text_moved.wait()
 
     async def _notice_loss(self, indexer: Indexer) -> None:
         """Check every second whether folders and index are still there: no event reports that."""
@@ -252,7 +266,7 @@ class Keeper:
                     if await self.opener.has_writer():
                         await self._stand_aside()
                 elif await self.opener.become_writer():
-                    self._note.write(self._role)
+                    self.note.write(self._role, is_behind=True)
                     with reporting_faults():
                         return await self.looks.while_it_answers(self.opener.uri, self._opened())
                 else:
@@ -277,9 +291,11 @@ class Keeper:
         silence = ""
         if self._role is not Role.KEEPER:  # which becomes the writer as soon as the other one ends
             silence = await anyio.to_thread.run_sync(self._options.silence_of_service)
-        if not silence and (writer := await anyio.to_thread.run_sync(self._note.read)) is not None:
+        writer = await anyio.to_thread.run_sync(self.note.read)
+        if writer is not None and not silence:
             silence = writer.stop
-        self._state.enter(State.ERROR if silence else State.WATCHING, silence or None)
+        state = State.SCANNING if writer is not None and writer.lack else State.WATCHING
+        self._state.enter(State.ERROR if silence else state, silence or None)
 
     async def _step_back(self) -> None:
         """Release an index on another machine that cannot be opened: another writer may manage."""

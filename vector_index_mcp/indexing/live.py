@@ -77,6 +77,9 @@ class Live:
     """Why the index is lost."""
     failure: StoreError | None = None
     """The error for which the index was given up; None if its folder was lost instead."""
+    no_patience_before: float = 0.0
+    """When a search may wait again for changes, by the event loop's clock: the last one did so in
+    vain, as in a folder where files change all the time."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     _doubts: Counter[Use] = field(default_factory=Counter)
     _last_damage: float = float("-inf")

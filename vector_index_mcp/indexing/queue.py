@@ -99,6 +99,11 @@ class DirtyQueue:
         return taken
 
     @property
+    def unfinished_count(self) -> int:
+        """How many touched files some process keeps open and may write again."""
+        return len(self._unfinished)
+
+    @property
     def has_saved(self) -> bool:
         """Whether touched paths wait, quiet or not, that no process keeps open."""
         return len(self._debouncer) > 0

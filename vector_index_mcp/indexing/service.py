@@ -84,8 +84,8 @@ class LiveIndex:
         self._cache = cache
         parts = self.pipeline, self.cached_embedder, self.activity, self.state
         self._keeper = Keeper(self.folders, place, options, *parts)
-        self.looks, self.stop_watching = self._keeper.looks, self._keeper.stop_watching
-        """Looks whether folders can be reached; `Keeper.stop_watching`."""
+        keeper = self._keeper
+        self.looks, self.note, self.stop_watching = keeper.looks, keeper.note, keeper.stop_watching
 
     # -- lifetime --------------------------------------------------------------------------
 

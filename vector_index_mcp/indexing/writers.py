@@ -6,32 +6,45 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from vector_index_mcp.indexing.locks import is_held
+from vector_index_mcp.indexing.locks import is_held, make_sound
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.processes.stopping import is_stopped, is_there
 
 WRITER = ".writer"
 """What the name of a note has after its lock's name."""
-_LONGEST_BYTES = 200
+_BYTES = 200  # of each note: who reads one while it is replaced finds the old or the new one
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A process that writes an index."""
+    """A process that writes an index, and what it noted last."""
 
     pid: int
     is_passing: bool
     """Whether it ends by itself when the index is up to date."""
+    watches: bool
+    """Whether it follows changes."""
+    is_behind: bool
+    """Whether it still compares the folders with the index, or indexes many files."""
 
     @property
     def stop(self) -> str:
-        """Why it follows no changes: a signal has stopped it. Empty if none has."""
+        """Why it does nothing now: a signal has stopped it. Empty if none has."""
         if not is_stopped(self.pid):
             return ""
         return (
             f"process {self.pid}, which writes this index, is stopped, so changes are not indexed; "
             f"`kill -CONT {self.pid}` lets it go on, and `kill -KILL {self.pid}` lets others write"
         )
+
+    @property
+    def lack(self) -> str:
+        """Why the index may not match the files now; empty if changes are indexed at once."""
+        if self.is_behind:
+            return f"process {self.pid}, which writes this index, has not come to the end yet"
+        if not self.watches:
+            return f"process {self.pid}, which writes this index, follows no changes until it ends"
+        return ""
 
 
 def note_at(lock: Path) -> Path:
@@ -51,22 +64,32 @@ class WriterNote:
         self._lock = lock
         self._path = note_at(lock)
 
-    def write(self, role: Role) -> None:
+    def write(self, role: Role, *, is_behind: bool) -> None:
         """Note that this process, which has `role`, holds the lock. Never raises.
 
         Without a note the index is kept all the same; only others cannot say by whom.
         """
-        note = {"pid": os.getpid(), "is_passing": role is not Role.KEEPER}
+        note = {
+            "pid": os.getpid(),
+            "is_passing": role is not Role.KEEPER,
+            "watches": role.watches,
+            "is_behind": is_behind,
+        }
         with contextlib.suppress(OSError):
-            self._path.unlink(missing_ok=True)  # which may be a link
-            self._path.write_text(json.dumps(note), "utf-8")
+            make_sound(self._path)
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                os.write(descriptor, json.dumps(note).ljust(_BYTES).encode())
+            finally:
+                os.close(descriptor)
 
     def read(self) -> Writer | None:
         """The process that holds the lock; None if nobody does, or nobody knows which one."""
         try:
             with self._path.open("rb") as file:
-                note = json.loads(file.read(_LONGEST_BYTES))
-            writer = Writer(int(note["pid"]), bool(note["is_passing"]))
+                note = json.loads(file.read(_BYTES))
+            flags = (bool(note[name]) for name in ("is_passing", "watches", "is_behind"))
+            writer = Writer(int(note["pid"]), *flags)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         # The lock last: to look at it is to hold it, and who tries to take it meanwhile fails.

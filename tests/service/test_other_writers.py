@@ -1,4 +1,4 @@
-"""A command that writes an index and is stopped, by Ctrl-Z, is not said to follow changes."""
+"""What is said of another process that writes the index: it is stopped, behind or watches none."""
 
 import os
 import signal
@@ -10,12 +10,17 @@ import anyio
 import other_process
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, failing_call, found, serving, status_of
+from qmd import documents_of, written
+from serving import Gate, codebase_of, failing_call, found, serving, status_of
 from waiting import eventually
 from writing import write
 
+from vector_index_mcp.codebase import wire
+from vector_index_mcp.codebase.rendering import search_result
 from vector_index_mcp.console import local
+from vector_index_mcp.documents.reach import out_of_reach
 from vector_index_mcp.errors import BusyError, first_of
+from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.locks import lock_of
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.writers import Writer, WriterNote
@@ -35,7 +40,8 @@ async def test_a_service_says_that_the_writer_is_stopped(project):
     lock = lock_of(str(project / ".lancedb"), project.parent / "state")
     async with codebase.running(Role.VISITOR):
         await (await codebase.index.trigger(force_reindex=False)).finished.wait()
-        assert WriterNote(lock).read() == Writer(os.getpid(), is_passing=True)
+        noted = Writer(os.getpid(), is_passing=True, watches=False, is_behind=False)
+        await eventually(lambda: WriterNote(lock).read() == noted)
     with other_process.writer(lock, Role.DEPUTY) as writer:
         async with serving(codebase_of(project, FakeEmbedder())) as client:
             await eventually(partial(_has_error, client, ""))
@@ -54,6 +60,58 @@ async def test_a_service_says_that_the_writer_is_stopped(project):
 async def _has_error(client, start):
     said = (await status_of(client))["error_message"] or ""
     return said.startswith(start) if start else not said
+
+
+@pytest.mark.parametrize(
+    ("role", "is_behind", "said"),
+    [
+        (Role.DEPUTY, True, "has not come to the end yet"),
+        (Role.KEEPER, True, "has not come to the end yet"),
+        (Role.VISITOR, False, "follows no changes until it ends"),
+        (Role.DEPUTY, False, ""),
+    ],
+)
+async def test_what_another_process_has_not_indexed_is_not_said_to_be_nowhere(
+    project, role, is_behind, said
+):
+    codebase = codebase_of(project, FakeEmbedder())
+    lock = lock_of(str(project / ".lancedb"), project.parent / "state")
+    async with codebase.running(Role.VISITOR):
+        await (await codebase.index.trigger(force_reindex=False)).finished.wait()
+    write(project, {"two.py": "mango = 1\n"})
+    with other_process.writer(lock, role, is_behind=is_behind) as writer:
+        for own in (Role.KEEPER, Role.VISITOR, Role.READER):
+            other = codebase_of(project, FakeEmbedder())
+            async with other.running(own):
+                answer = search_result(await other.search("mango_count", 5), 8_000)
+                status = await wire.index_status(other)
+            lack = f"Recent changes may be missing: process {writer.pid}, which writes this index, "
+            assert (f"{lack}{said}" in (answer.note or "")) == bool(said)
+            assert answer.miss.startswith("When last indexed, no" if said else "No searched file")
+            assert status.status == ("SCANNING" if said else "WATCHING")
+
+
+async def test_documents_that_another_process_has_not_indexed_may_be_missing(tmp_path):
+    documents = documents_of(written(tmp_path), FakeEmbedder(dimension=64))
+    async with documents.running(Role.DEPUTY):
+        await settle(documents.index)
+    lock = lock_of(str(documents.home.index), tmp_path / "state")
+    with other_process.writer(lock, Role.DEPUTY, is_behind=True) as writer:
+        other = documents_of(documents.home, FakeEmbedder(dimension=64))
+        async with other.running(Role.READER):
+            said = await out_of_reach(other)
+    assert said.startswith(f"Recent changes may be missing: process {writer.pid}, which writes")
+
+
+async def test_a_writer_notes_that_it_has_come_to_the_end(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    lock = lock_of(str(project / ".lancedb"), project.parent / "state")
+    gate = Gate(codebase)
+    async with codebase.running(Role.KEEPER):
+        await gate.wait()
+        assert WriterNote(lock).read().is_behind
+        gate.open()
+        await eventually(lambda: not WriterNote(lock).read().is_behind)
 
 
 @pytest.fixture
