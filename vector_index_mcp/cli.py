@@ -38,6 +38,10 @@ _log = logging.getLogger(__name__)
 
 _ENV_FILE_VARIABLE = "VECTOR_INDEX_ENV_FILE"
 _PROTOCOL = ("stdin", "stdout")
+_WAITS = (
+    "waiting for an MCP client on standard input; Ctrl+C ends this, and\n"
+    '`vector-index-mcp search "..."` searches from a terminal'
+)
 # A thread of this library may want the interpreter's lock while Python ends. Python then ends the
 # thread, and Rust aborts the process: one in eight that end right after a request (measured).
 _ABORTING = "obstore"
@@ -90,6 +94,8 @@ def _require_streams(closed: Collection[str]) -> None:
             f"{' and '.join(missing)} closed, but an MCP client talks to the server through it; "
             "let the client start the server, with pipes"
         )
+    if os.isatty(0):
+        write(_WAITS, sys.stderr)
 
 
 # The commands. Each imports what it needs inside its function: a front end needs only the standard

@@ -29,6 +29,7 @@ from processes import (
 from waiting import eventually
 from writing import write
 
+from vector_index_mcp import cli
 from vector_index_mcp.console.view import NO_SERVICE
 
 fcntl = pytest.importorskip("fcntl")
@@ -129,6 +130,15 @@ def variables(folder):
 
 def plain(text):
     return COLOUR.sub("", text).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_who_starts_the_server_on_a_terminal_is_told_that_it_waits(
+    is_terminal, monkeypatch, capsys
+):
+    monkeypatch.setattr(cli.os, "isatty", lambda descriptor: is_terminal and descriptor == 0)
+    cli._require_streams(())
+    assert ("waiting for an MCP client" in capsys.readouterr().err) == is_terminal
 
 
 # -- search ----------------------------------------------------------------------------------

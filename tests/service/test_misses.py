@@ -294,6 +294,16 @@ async def test_of_a_miss_few_lines_are_shown_if_nothing_else_is_asked(
     assert hit["extracted_text_chunk"].count("\n") == (5 if is_cut else 41)
 
 
+async def test_of_hits_that_are_unlikely_the_first_is_shown_as_a_whole(tmp_path):
+    files = {f"{name}.py": _LONG.replace("wall", name) for name in ("wall", "door", "roof")}
+    async with served(tmp_path / "project", files) as client:
+        asked = {"query": "how is a zebra painted before it goes to the ballet"}
+        found = await call(client, "search_index", **asked)
+    assert "No result is likely" in found["note"]
+    cut = [hit.get("is_cut", False) for hit in found["results"]]
+    assert cut == [False] + [True] * (len(cut) - 1) and len(cut) > 1
+
+
 async def test_behind_a_name_that_stands_nowhere_only_what_has_a_score_is_shown(client):
     asked = {"query": "send_request zebra_crossing_xyz", "top_k": 20}
     found = await call(client, "search_index", **asked)

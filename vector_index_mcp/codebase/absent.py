@@ -34,7 +34,7 @@ _SAYS_LITTLE = frozenset(
     "happen happens kept lets long made make makes many more most much never new nine not off once "
     "one only other out over put puts said same say says second seen seven six some still such "
     "taken tell tells ten than third three told too took two under until used uses using very want "
-    "wants was well were while without".split()
+    "wants was well were while whose without".split()
 )
 """Words of a question that nobody looks for: that no text has one tells nothing."""
 _LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log

@@ -151,7 +151,7 @@ class SearchArguments(_Arguments):
     detail: Annotated[
         Detail,
         Field(
-            description="full: whole chunks, but snippets by default if none is likely right; "
+            description="full: whole chunks, but only the first by default if none is likely; "
             "snippets: only the most relevant lines of each; locations: only paths and line numbers"
         ),
         WrapValidator(_one_of("detail", DETAILS)),

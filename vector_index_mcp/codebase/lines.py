@@ -1,28 +1,41 @@
 """Finds the lines of a chunk that matter most to a query. Pure."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.signals import stem
 from vector_index_mcp.engine.words import words
 
 _AROUND = 2  # lines of context before and after the best one
+_EXACT = 0.01  # what a word in the query's form adds; it decides between lines that are alike
 _MOST_CHARS = 600  # of a snippet, since minified lines are long
 
 
 def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> int:
-    """The index of the first line with most of the query's words.
+    """The index of the first line with most of the query's words, in any of their forms.
 
+    A word counts the less, the more lines have it, and a little more in the query's own form.
     If no line has any, since the chunk was found by meaning: the first line that names one of
     `symbols`, which the chunk defines; else the first that is not blank.
     """
     asked = set(query.words)
-    scores = [len(asked.intersection(words(line))) for line in lines]
+    weighed = _weighed(lines, {stem(word) for word in asked})
+    exact = [len(asked.intersection(words(line))) for line in lines]
+    scores = [sum(own.values()) + _EXACT * n for own, n in zip(weighed, exact, strict=True)]
     if not any(scores):
         names = {word for symbol in symbols for word in words(symbol)}
-        scores = [int(not names.isdisjoint(words(line))) for line in lines]
+        scores = [float(not names.isdisjoint(words(line))) for line in lines]
     if not any(scores):
-        scores = [int(bool(line.strip())) for line in lines]
+        scores = [float(bool(line.strip())) for line in lines]
     return scores.index(max(scores))
+
+
+def _weighed(lines: Sequence[str], stems: set[str]) -> list[dict[str, float]]:
+    """Return those of the stems that each line has, with their weights."""
+    found = [stems.intersection(map(stem, words(line))) for line in lines]
+    count = Counter(each for line in found for each in line)
+    return [{each: count[each] ** -0.5 for each in line} for line in found]
 
 
 def best_lines(
@@ -40,7 +53,7 @@ def best_lines(
     if not lines[-1].strip() and len(lines) > 1:
         lines.pop()
     best = best_line(lines, query, symbols) if at is None else min(at, len(lines) - 1)
-    first = max(0, min(best - _AROUND, len(lines) - 2 * _AROUND - 1))
+    first = _first_shown(lines, query, best)
     shown = lines[first : first + 2 * _AROUND + 1]
     while len(shown) > 1 and sum(map(len, shown)) > _MOST_CHARS:
         if first < best:
@@ -48,3 +61,18 @@ def best_lines(
         else:
             shown = shown[:-1]
     return first, "".join(shown)[:_MOST_CHARS]
+
+
+def _first_shown(lines: Sequence[str], query: Query, best: int) -> int:
+    """Return where the lines to show begin: the best one is among them, and most words are."""
+    last = max(0, len(lines) - 2 * _AROUND - 1)
+    weighed = _weighed(lines, {stem(word) for word in query.words})
+
+    def worth(first: int) -> tuple[float, int]:
+        around: dict[str, float] = {}
+        for line in weighed[first : first + 2 * _AROUND + 1]:
+            around |= line
+        return sum(around.values()), -abs(first + _AROUND - best)
+
+    firsts = range(max(0, best - 2 * _AROUND), min(best, last) + 1)
+    return max(firsts, key=worth)

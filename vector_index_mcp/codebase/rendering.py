@@ -41,20 +41,28 @@ def search_result(
         answer: The answer of the search.
         max_tokens: About how long the result may be.
         detail: How much of each hit is shown.
-        of_a_miss: How much instead if no hit is likely to be right; None for no difference.
+        of_a_miss: How much instead if no hit is likely to be right, but for the first one unless
+            an identifier stands nowhere; None for no difference.
         explain: Whether to explain the rank of each hit.
     """
+    details = [detail] * len(answer.hits)
     if of_a_miss is not None and answer.is_miss:
-        detail = of_a_miss
+        # A doubt about a question is a guess: the first hit has the answer now and then.
+        spared = 0 if answer.absent else 1
+        details[spared:] = [of_a_miss] * (len(details) - spared)
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
     first_of = {hit.chunk.key: hit for hit in reversed(answer.hits)}
     asked = frozenset(map(stem, answer.searched.subject))
-    places = places_in(answer.searched.text) if detail == "snippets" else []
-    made = partial(_hit, answer=answer, detail=detail, places=places, explain=explain)
+    places = places_in(answer.searched.text) if "snippets" in details else []
+    made = partial(_hit, answer=answer, places=places, explain=explain)
     result = SearchResult(
         results=[
-            made(hit, also=_also(hit, shown_ids, asked) if hit is first_of[hit.chunk.key] else [])
-            for hit in answer.hits
+            made(
+                hit,
+                detail=each,
+                also=_also(hit, shown_ids, asked) if hit is first_of[hit.chunk.key] else [],
+            )
+            for hit, each in zip(answer.hits, details, strict=True)
         ],
         mode="hybrid" if answer.is_hybrid else "lexical",
         absent=list(answer.absent),

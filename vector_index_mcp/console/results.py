@@ -164,7 +164,9 @@ def _window(
 
 
 def _place(hit: SearchHit, folder: str) -> str:
-    return visible(str(PurePath(folder) / hit.file_path))
+    path = PurePath(folder) / hit.file_path
+    # One stands below the project: `../src/a.py` in `src` is `a.py`.
+    return visible(os.path.relpath(path) if path.parts[0] == os.pardir else str(path))
 
 
 def _header(number: int, hit: SearchHit, place: str, paint: Paint) -> str:

@@ -34,3 +34,19 @@ def test_what_was_found_by_meaning_is_shown_from_its_definition_on():
 
 def test_where_nothing_tells_the_first_line_that_says_something_is_the_best():
     assert best_line(["", "  ", "x = 1"], Query("zebra"), []) == 2
+
+
+def test_an_inflected_word_is_that_word():
+    assert best_line(["```js", "keys", "a secret here"], Query("secrets"), ()) == 2
+
+
+def test_a_word_that_many_lines_have_says_little():
+    lines = ["socket = open_socket()", "socket.bind()", "socket.listen()", "retries = 3"]
+    assert best_line(lines, Query("socket retries"), ()) == 3
+
+
+def test_the_lines_around_the_best_one_are_those_with_most_words():
+    lines = [*"abcdefghij", "retry later", *"klm", "the backoff grows", *"nopqrst"]
+    first, shown = best_lines("\n".join(lines), Query("retry later backoff"), ())
+    assert (first, shown.split("\n")[0]) == (10, "retry later")
+    assert "backoff" in shown

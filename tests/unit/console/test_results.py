@@ -64,6 +64,15 @@ def test_a_header_tells_the_definitions_around_and_whether_it_is_stale():
     )
 
 
+def test_below_the_project_places_begin_where_one_stands(tmp_path, monkeypatch):
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "src")
+    assert grep_lines(result(hit()), Query("x"), "..")[0].startswith("load.py:")
+    (tmp_path / "docs").mkdir()
+    monkeypatch.chdir(tmp_path / "docs")
+    assert grep_lines(result(hit()), Query("x"), "..")[0].startswith("../src/load.py:")
+
+
 def test_places_are_told_from_where_the_project_was_called():
     for folder, place in [("../p", "../p/src/load.py"), ("/p", "/p/src/load.py")]:
         assert readable(result(hit()), Query("x"), folder).startswith(f"1. {place}:10-14 ")
