@@ -240,6 +240,12 @@ def test_what_lacks_in_lines_for_editors_is_told_beside_them(folder, variables):
 
 
 @pytest.mark.skipif(shutil.which("vim") is None, reason="asks vim")
+def test_nothing_found_is_a_status_for_scripts(folder, variables):
+    for more, status in (((), 0), (("--glob", "nothing/**"), 1)):
+        asked = (*SEARCH, "project", "parse_config", "--format", "grep", *more)
+        assert run(*asked, cwd=folder, variables=variables).returncode == status
+
+
 def test_vim_takes_the_lines_for_places(folder, variables):
     (folder / "errors.txt").write_text(grep(folder, variables, "project", "parse_config"))
     script = "+redir! > places.txt | silent clist | redir END | qa!"

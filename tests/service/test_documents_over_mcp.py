@@ -1084,6 +1084,18 @@ async def test_a_name_that_no_text_has_is_not_taken_for_a_similar_one(live, tool
     assert ("No text outside" in answer.get("note", "")) == bool(absent)
 
 
+async def test_a_name_may_begin_like_a_docid(live):
+    _, client, folder = live
+    write(folder, {"notes/#abc123.md": "# Number\n\nOf a ticket.\n"})
+
+    async def is_found():
+        return await results_of(client, "search", query="ticket")
+
+    await eventually(is_found)
+    got = await called(client, "get", file="#abc123.md")
+    assert "Of a ticket." in str(got["content"])
+
+
 @pytest.mark.parametrize(
     ("query", "is_told"),
     [("quantum chromodynamics", True), ("zebras", True), ("zebras and budgets", False)],

@@ -221,18 +221,21 @@ async def test_a_name_that_stands_in_skipped_files_alone_is_told_with_them(proje
     secret = "-----BEGIN PRIVATE KEY-----\nsecretEngine = 1\n-----END PRIVATE KEY-----\n"
     write(project, {f"dist/{name}.js": code for name in ("a", "b", "c", "d")})
     write(project, {"gen/tables.py": large, "keys/own.pem": secret, "keys/other.py": secret})
+    write(project, {"odd.py": "def initTable():\n    return '\0'\n", "odd.png": "initTable\0"})
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         assert (await settled(client))["skipped_files"] == {
             **{f"dist/{name}.js": "minified" for name in ("a", "b", "c", "d")},
             "gen/tables.py": "too large",
             "keys/own.pem": "may hold secrets",
             "keys/other.py": "may hold secrets",
+            "odd.py": "binary",
         }
         for query, note in {
             "initQueue": "'dist/a.js', 'dist/b.js', 'dist/c.js' and 1 more contain "
             "`initQueue` and are not indexed (minified).",
             "Machine::startEngine": "'gen/tables.py' contains `Machine::startEngine` and is not "
             "indexed (too large).",
+            "initTable": "'odd.py' contains `initTable` and is not indexed (binary).",
             "a.js": "'dist/a.js' exists and is not indexed (minified).",
             "own.pem": "'keys/own.pem' exists and is not indexed (may hold secrets).",
             "secretEngine": "",

@@ -85,6 +85,9 @@ async def test_what_another_process_has_not_indexed_is_not_said_to_be_nowhere(
             async with other.running(own):
                 answer = search_result(await other.search("mango_count", 5), 8_000)
                 status = await wire.index_status(other)
+                with pytest.raises(BusyError) as refused:
+                    await other.index.trigger(force_reindex=False)
+            assert (said or "follows every change by itself") in str(refused.value)
             lack = f"Recent changes may be missing: process {writer.pid}, which writes this index, "
             assert (f"{lack}{said}" in (answer.note or "")) == bool(said)
             assert answer.miss.startswith("When last indexed, no" if said else "No searched file")

@@ -265,7 +265,8 @@ def _found(here: Mapping[str, Path], parsed: argparse.Namespace) -> list[Client]
     ]
     if not clients:
         raise SettingsError(
-            f"no client was found on this machine; name one with --client; clients: {_NAMES}"
+            f"no client was found on this machine; name one with --client ({_NAMES}), or copy the "
+            "entry that `vector-index-mcp --help` shows into the configuration of another one"
         )
     is_asked = sys.stdin.isatty() and not (parsed.yes or parsed.dry_run) and len(clients) > 1
     return screen.choice(clients) if is_asked else clients

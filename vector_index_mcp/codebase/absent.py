@@ -15,14 +15,14 @@ from vector_index_mcp.engine.words import joined, last_name, words
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.files import secrets
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.files.read import MINIFIED, TOO_LARGE, raw_bytes
-from vector_index_mcp.indexing.ledger import SKIPPED, Ledger
+from vector_index_mcp.files.read import BINARY, MINIFIED, TOO_LARGE, raw_bytes
+from vector_index_mcp.indexing.ledger import SKIPPED, Ledger, is_passed_over
 
 _MOST_ASKED = 6  # words to look up in the index, 2 ms each
 _MOST_REPORTED = 3  # words; for each of them, all texts are scanned
 _MOST_READ_BYTES = 10_000_000  # of skipped files, for one answer; 20 ms if they were read lately
-_SEARCHED = {MINIFIED, TOO_LARGE}
-"""The reasons for which a file is skipped that may be searched for a name all the same."""
+_SEARCHED = {MINIFIED, TOO_LARGE, BINARY}
+"""The reasons for which a text is skipped that may be searched for a name all the same."""
 _LEAST_HIDDEN = 6  # characters of a masked value that is looked for
 _MOST_FILES = 3  # files that one sentence names
 _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{3,8}(?![^\W\d_])")
@@ -146,7 +146,7 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
         size = record.stamp[0]
         if record.key.rpartition("/")[2].casefold() in called:
             found["", state].append(record.key)
-        elif (record.reason in _SEARCHED or record.masked) and size <= left:
+        elif _is_searched(record) and size <= left:
             left -= size
             data = raw_bytes(project, record.key, size)
             for name in names:
@@ -154,6 +154,11 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
                 if wanted in data and (not record.masked or _is_hidden(wanted, data)):
                     found[name, state].append(record.key)
     return " ".join(_sentence(keys, name, state) for (name, state), keys in found.items())
+
+
+def _is_searched(record: FileRecord) -> bool:
+    """Whether the text of a file that is not in the index, or not as it is, may be searched."""
+    return record.masked > 0 or (record.reason in _SEARCHED and is_passed_over(record))
 
 
 def _is_hidden(value: bytes, data: bytes) -> bool:

@@ -112,7 +112,7 @@ _DEFINING = frozenset(
 )
 _KEYWORDS = _DEFINING | frozenset(
     "abstract alias and as assert async auto await begin bool boolean break by byte case catch "
-    "chan char companion const constexpr continue crate data declare default defer del delete "
+    "chan char companion const constexpr continue crate declare default defer del delete "
     "deriving do done double dyn elif else elseif elsif end endif ensure esac except explicit "
     "export extends extern fallthrough fi final finally float for foreach foreign from global "
     "go goto guard if implements import in include infix inline instance instanceof int "
@@ -123,6 +123,14 @@ _KEYWORDS = _DEFINING | frozenset(
     "transient try typename typeof unless unsafe unsigned until use using val var virtual void "
     "volatile when where while with yield".split()
 )
+_WITH_BRACES = frozenset(
+    "c cpp csharp dart go java javascript objc php rust swift tsx typescript".split()
+)
+_NAMES_WITH_BRACES = frozenset(
+    "begin def defn del deriving done elsif end ensure esac fi message pass raise rescue rpc "
+    "service sub then unless until".split()
+)
+"""Keywords of other languages, which are names in those with braces."""
 _SQL_KEYWORDS = frozenset(
     "add all alter and as asc begin between by case column commit create delete desc distinct drop "
     "else end exists foreign from group having in index inner insert into is join key left like "
@@ -171,7 +179,7 @@ def _class_of(word: str, language: str, text: str, end: int) -> str:
         return BUILTIN if word in _BUILTINS else PLAIN
     if language == "sql":
         return KEYWORD if word.lower() in _SQL_KEYWORDS else PLAIN
-    if word in _KEYWORDS:
+    if word in _KEYWORDS and not (language in _WITH_BRACES and word in _NAMES_WITH_BRACES):
         return KEYWORD
     return BUILTIN if word in _BUILTINS or word.lower() in _CONSTANTS else PLAIN
 

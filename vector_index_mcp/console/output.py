@@ -40,21 +40,23 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
         result: The hits.
         query: The query that found them.
         wanted: The options of the command, among them the format.
+
+    Returns:
+        The exit status: 1 if nothing is found and lines are wanted as grep writes them, else 0.
     """
     if wanted.format == "json":
         write(result.model_dump_json(indent=2))
         return 0
     texts = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
     result = result.model_copy(update=texts)
-    if wanted.format == "text":
-        rows = None if wanted.is_full else results.rows_of_terminal()
-        paint = results.paint_for(wanted.color)
-        write(results.readable(result, query, wanted.folder, paint, rows))
-    else:
+    if wanted.format == "grep":
         for note in results.notes(result):
             write(note, sys.stderr)
         for line in results.grep_lines(result, query, wanted.folder):
             write(line)
+        return 0 if result.results else 1
+    rows = None if wanted.is_full else results.rows_of_terminal()
+    write(results.readable(result, query, wanted.folder, results.paint_for(wanted.color), rows))
     return 0
 
 

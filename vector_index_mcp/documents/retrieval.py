@@ -269,7 +269,9 @@ def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) ->
     docid, line = names.parted(without_quotes(asked))
     beginning = hash_asked(docid)
     entry = entry_with_hash(ledger, beginning) if beginning else None
-    return None if entry is None else names.Found(entry.key, line)
+    if entry is not None:
+        return names.Found(entry.key, line)
+    return names.find(keys, asked, places) if is_docid else None  # a name may begin with a #
 
 
 def _not_indexed_yet(documents: Documents, asked: str) -> str | None:

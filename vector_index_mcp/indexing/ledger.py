@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from vector_index_mcp.engine.types import FileRecord, Holding
+from vector_index_mcp.files.language import OTHER, language_of
 from vector_index_mcp.files.read import BINARY, NOT_A_FILE
 from vector_index_mcp.files.scan import CLAIMED, DISTRUSTED, Stamp
 
@@ -23,8 +24,10 @@ def is_cut_by_lines(record: FileRecord) -> bool:
 
 
 def is_passed_over(record: FileRecord) -> bool:
-    """Whether a file is skipped although somebody might look for what it says: it is no binary."""
-    return record.state == SKIPPED and record.reason not in _WITHOUT_TEXT
+    """Whether a file is skipped although somebody might look for what it says: it may be a text."""
+    if record.state != SKIPPED or record.reason not in _WITHOUT_TEXT:
+        return record.state == SKIPPED
+    return record.reason == BINARY and language_of(record.key) != OTHER  # code with a NUL in it
 
 
 class Ledger:

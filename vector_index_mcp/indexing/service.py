@@ -16,7 +16,7 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import BusyError, Problem, StoreError
+from vector_index_mcp.errors import Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
@@ -40,6 +40,7 @@ from vector_index_mcp.indexing.status import Progress, Status, status_of
 from vector_index_mcp.indexing.team_vectors import TeamVectors
 from vector_index_mcp.indexing.vectors import Vectors
 from vector_index_mcp.indexing.verify import Report, verify
+from vector_index_mcp.indexing.writers import busy
 
 _STATUS_PATIENCE_SECONDS = 4.0  # longest wait of `status` for an index on another machine
 _PROGRESS_SECONDS = 1.0  # longest wait of `embedding_progressed`
@@ -84,8 +85,9 @@ class LiveIndex:
         self._cache = cache
         parts = self.pipeline, self.cached_embedder, self.activity, self.state
         self._keeper = Keeper(self.folders, place, options, *parts)
-        keeper = self._keeper
-        self.looks, self.note, self.stop_watching = keeper.looks, keeper.note, keeper.stop_watching
+        self.looks, self.note = self._keeper.looks, self._keeper.note
+        """Looks whether folders can be reached; names the process that writes the index."""
+        self.stop_watching = self._keeper.stop_watching
 
     # -- lifetime --------------------------------------------------------------------------
 
@@ -215,10 +217,7 @@ class LiveIndex:
                 raise StoreError(self.state.error)
             if opener.refusal is not None:
                 raise opener.refusal
-            who = opener.writer or "another process"
-            raise BusyError(
-                f"{who} keeps this index and follows every change by itself", Problem.INDEX_KEPT
-            )
+            raise busy(await anyio.to_thread.run_sync(self.note.read), opener.writer)
         return kept
 
     @property

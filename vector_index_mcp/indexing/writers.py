@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from vector_index_mcp.errors import BusyError, Problem
 from vector_index_mcp.indexing.locks import is_held, make_sound
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.processes.stopping import is_stopped, is_there
@@ -45,6 +46,21 @@ class Writer:
         if not self.watches:
             return f"process {self.pid}, which writes this index, follows no changes until it ends"
         return ""
+
+
+def busy(writer: Writer | None, who: str = "") -> BusyError:
+    """Return the error for who would write an index that another process writes.
+
+    Args:
+        writer: That process; None if it is unknown.
+        who: What to call it instead, such as the machine's name; empty if nothing is known.
+    """
+    if writer is not None and writer.lack:
+        return BusyError(writer.lack, Problem.INDEX_KEPT)
+    who = who or "another process"
+    return BusyError(
+        f"{who} keeps this index and follows every change by itself", Problem.INDEX_KEPT
+    )
 
 
 def note_at(lock: Path) -> Path:
