@@ -6,6 +6,7 @@ what it says of itself; a long comment, apart from what it describes; a crowd of
 benchmarks/learn_chunks.py fits the model, and tests it on packages that it has not seen.
 """
 
+import re
 from dataclasses import dataclass
 
 from vector_index_mcp.engine import linear
@@ -25,11 +26,16 @@ class ChunkEvidence:
     inside: float
     """Whether it is code that lies inside of a definition."""
     comment: float
-    """Whether a chunk of code has nothing but comments."""
+    """Whether a chunk of code has nothing but comments, or the list of what a module exports."""
     crowd: float
     """How many names it defines: 0 for none, 1 for `CROWD` or more."""
 
 
+# `module.exports = { a, b: b }`, `export { a, b } from "./c"`, `__all__ = ["a", "b"]`
+_EXPORTS = re.compile(
+    r"(?:module\.)?exports *= *\{[\w$\s,.:'\"]*\};?"
+    r"|export *\{[^{}]*\}[^\n]*|__all__ *= *[\[(][^\])]*[\])]"
+)
 CROWD = 10
 """So many definitions in one chunk count as a crowd."""
 
@@ -52,9 +58,13 @@ def evidence_of(chunk: StoredChunk, alone: float) -> ChunkEvidence:
         alone,
         head=float(is_code and chunk.chunk_index == 0),
         inside=float(is_code and bool(chunk.scope)),
-        comment=float(is_code and is_all_comments(chunk.text)),
+        comment=float(is_code and _defines_nothing(chunk.text)),
         crowd=min(len(chunk.symbols), CROWD) / CROWD,
     )
+
+
+def _defines_nothing(text: str) -> bool:
+    return is_all_comments(text) or _EXPORTS.fullmatch(text.strip()) is not None
 
 
 def logit(evidence: ChunkEvidence) -> float:

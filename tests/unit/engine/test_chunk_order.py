@@ -47,6 +47,9 @@ COMMENTS = [
     ("view.go", "// Differences are shown\n\n// side by side.\n"),
     ("view.py", '"""Differences.\n\nThey are shown side by side.\n"""\n'),
     ("view.lua", "-- differences are shown\n"),
+    ("view.js", "module.exports = { differences, shown: show }\n"),
+    ("view.ts", "export { differences, shown } from './show';\n"),
+    ("view.py", "__all__ = ['differences', 'shown']\n"),
 ]
 
 
@@ -70,6 +73,7 @@ def test_what_a_comment_describes_comes_before_the_comment(key, comment):
         "#[derive(Differences)]\n",
         "#differences { color: red }\n",
         "*differences = 3;\n",
+        "module.exports = { differences: (a, b) => show(a, b) }\n",
     ],
 )
 def test_code_with_comments_is_no_comment(text):
