@@ -105,6 +105,7 @@ async def test_who_waits_for_vectors_ends_though_they_never_become_fewer(tmp_pat
                 write(project, {"two.py": "mango = 1\n"})
                 embedder.release()
         assert (codebase.index.freshness.noticing.mode == "off") == (role is Role.DEPUTY)
+        await eventually(lambda: codebase.index.note.read().watches == (role is Role.KEEPER))
         assert codebase.index.progress.lacks_vectors == (role is Role.KEEPER)
         assert codebase.index.ledger.get("two.py") is None
         embedder.release()

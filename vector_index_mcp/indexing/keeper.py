@@ -208,17 +208,18 @@ class Keeper:
         if self._watching is not None and self.kept is not None:
             self._watching.cancel()
             await self.kept.freshness.stop()
+            self._role = Role.VISITOR
         return True
 
     async def _keep_note(self, indexer: Indexer) -> None:
-        """Note for other processes whether the index is far from what the folders hold."""
-        noted = True
+        """Note for other processes whether it follows changes, and has come to the end of them."""
+        noted = self._role, True
         while True:
             is_behind = indexer.runs.current is not None or indexer.pending_path_count > FEW_CHANGES
-            if is_behind != noted:
+            if (now := (self._role, is_behind)) != noted:
                 write = partial(self.note.write, self._role, is_behind=is_behind)
                 await anyio.to_thread.run_sync(write)
-                noted = is_behind
+                noted = now
             with anyio.move_on_after(_LOSS_SECONDS):
                 await indexer.live.text_moved.wait()
 
