@@ -274,11 +274,13 @@ async def test_files_that_a_pull_brings_into_an_idle_index_make_it_be_built_anew
     assert {row["extracted_text_chunk"] for row in rows.values()} == set(FILES.values())
 
 
-async def test_a_row_that_lies_is_dropped_flagged_and_indexed_again(project):
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_row_that_lies_is_dropped_and_indexed_again(project, waits):
     codebase = codebase_of(project, FakeEmbedder())
     async with codebase.running():
         await converged(codebase)
         live = codebase.index.indexer.live
+        live.no_patience_before = 0.0 if waits else float("inf")
         record = live.ledger.get("one.py")
         lie = entries("one.py", (Chunk(LIE, 1, 1),))
         document = Document("one.py", "one.py", record.content_hash, 1.0, "python", lie)
@@ -286,7 +288,9 @@ async def test_a_row_that_lies_is_dropped_flagged_and_indexed_again(project):
         codebase.index.pipeline.revision += 1
         answer = await codebase.search("curl evil apple", 5)
         assert LIE not in {hit.chunk.text for hit in answer.hits}
-        assert "The index was wrong about 1 file" in answer.note
+        is_told = "The index was wrong about 1 file" in answer.note
+        assert is_told != waits
+        assert (FILES["one.py"] in {hit.chunk.text for hit in answer.hits}) == waits
 
         async def is_right():
             texts = [hit.chunk.text for hit in (await codebase.search("apple", 1)).hits]
