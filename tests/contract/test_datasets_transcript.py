@@ -101,6 +101,7 @@ async def test_the_tools_take_what_the_contract_says(ask):
     assert schema["additionalProperties"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call", "words"), WRONG.items(), ids=[" ".join(call) for call in WRONG])
 async def test_what_is_wrong_is_told_in_the_recorded_words(ask, call, words):
     name, arguments = call

@@ -199,6 +199,7 @@ async def test_dropping_leftovers_touches_no_table_of_somebody_else(index, uri):
     assert "recipes.lance" in tables(uri)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [4, 6])
 async def test_another_model_empties_the_vectors_and_keeps_the_texts(index, uri, dimension):
     other = ModelIdentity("other", "cd" * 32, dimension)
@@ -263,6 +264,7 @@ async def write_manifest(uri, *rows):
     db.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"owner": 1, "unheard of": [2]}])
 @pytest.mark.parametrize("number", [0, min(READABLE_FORMATS) - 1, FORMAT + 1, 99])
 async def test_an_index_of_another_format_is_not_opened(index, uri, number, fields):
@@ -294,6 +296,7 @@ async def test_an_index_without_details_is_read_and_written_as_it_is(index, uri)
         each.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows",
     [
@@ -336,6 +339,7 @@ fields = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.text() | anything.map(json.dumps) | fields.map(json.dumps))
 @example("[" * 100_000)
 @example(f'{{"format": {FORMAT}, "owner": "", "chunker": "", "generation": "x", "model": null}}')
@@ -395,6 +399,7 @@ async def test_damaged_rows_are_recognised_when_they_are_read(index, uri, table,
     assert caught.value.problem is Problem.INDEX_DAMAGED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["chunks", "files"])
 async def test_a_table_that_is_gone_is_damage(index, uri, table):
     await anyio.to_thread.run_sync(_remove_folder, Path(uri) / f"{table}.lance")
@@ -418,6 +423,7 @@ async def read_everything(uri):
         index.close()
 
 
+@pytest.mark.slow
 async def test_discarding_leaves_the_files_of_others_alone(index, uri):
     folder = Path(uri)
     (folder / "notes.txt").write_text("notes", encoding="utf-8")

@@ -88,6 +88,7 @@ def test_a_query_is_computed_as_the_library_does(of_library, name):
         np.testing.assert_allclose(encoder.encode(query), vector, atol=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "change"),
     [

@@ -172,6 +172,7 @@ async def test_an_answer_that_was_lost_is_asked_for_again(objects, clock):
         tasks.cancel_scope.cancel()
 
 
+@pytest.mark.slow
 async def test_what_a_killed_process_of_the_same_place_left_is_taken_over_at_once(objects):
     killed, next_one = (Lease(objects, "host", "here") for _ in range(2))
     assert await killed.take()

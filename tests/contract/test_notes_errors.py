@@ -284,6 +284,7 @@ async def test_what_is_written_can_be_read_while_git_says_no(store, tmp_path, fa
         assert (await done(client, "get_storage_status"))["status_details"] != "Working tree clean"
 
 
+@pytest.mark.slow
 async def test_a_stale_revision_is_told_what_has_changed(store, tmp_path):
     async with serving(notes_of(tmp_path)) as client:
         old = (await done(client, "get_project_main", **P))["revision"]

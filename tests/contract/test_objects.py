@@ -58,6 +58,7 @@ async def test_one_of_many_writes_what_is_new(objects):
     assert (await objects.get("lease", LARGE)).data == b"%d" % won[0]
 
 
+@pytest.mark.slow
 async def test_what_was_changed_meanwhile_is_not_replaced(objects):
     first = await objects.put_new("lease", b"1")
     second = await objects.replace("lease", b"2", first)

@@ -33,6 +33,7 @@ async def test_our_own_tables_are_examined(uri):
     assert await examine(str(uri), None) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [3e38, float("inf"), 0.0])
 async def test_a_vector_that_is_no_direction_is_refused_without_a_word_of_numpy(uri, number):
     index = await Index.open(str(uri))

@@ -102,6 +102,7 @@ async def test_no_more_hits_than_asked_for(store, limit):
     assert len(await ask(store, "sparrow", ABOUT_BIRDS, limit)) == limit
 
 
+@pytest.mark.slow
 async def test_as_many_hits_as_asked_for(store):
     count = 2 * FEWEST_CANDIDATES
     await put(store, {document(f"{n}.py", f"sparrow {n}"): ABOUT_BIRDS for n in range(count)})
@@ -200,6 +201,7 @@ async def test_words_alone_find_every_spelling_and_give_the_files(store, written
     assert [hit.chunk.text for hit in hits] == [written]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["café.py", "cafe\u0301.py", "Ｃａｆé.py"])
 async def test_a_file_is_found_by_its_name_however_that_is_spelled(store, name):
     await put(store, {document(f"src/{name}", "x = 1"): ABOUT_BIRDS})
@@ -207,6 +209,7 @@ async def test_a_file_is_found_by_its_name_however_that_is_spelled(store, name):
     assert keys(await ask(store, "café", None, 5)) == [f"src/{name}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["größe_lesen", "gro\u0308\u00dfe_lesen"])
 async def test_a_definition_comes_first_however_its_name_is_spelled(store, name):
     use = document("a.py", "größe_lesen() größe_lesen() größe_lesen()")

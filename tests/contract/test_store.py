@@ -256,6 +256,7 @@ async def test_no_more_is_found_than_asked_for(store, limit):
     assert len(await near(store, np.ones(DIMENSION, "f4"), limit)) == limit
 
 
+@pytest.mark.slow
 async def test_filling_gives_vectors_and_keeps_everything_else(store):
     stored = document("a", "one", "two")
     await store.replace([stored], 4, {})
@@ -285,6 +286,7 @@ async def test_what_is_to_be_embedded_is_returned_with_its_hash(store):
     )
 
 
+@pytest.mark.slow
 async def test_filling_some_of_the_vectors_loses_no_row(store):
     stored = document("a", "one", "two", "three")
     await store.replace([stored], 1, {})
@@ -503,6 +505,7 @@ async def test_maintenance_changes_nothing_that_can_be_read(store):
     assert [c.key for c in await matched(store, ["text7"], 5)] == ["7"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deleted", [0.0, 0.5])
 async def test_files_to_be_given_away_hold_nothing_that_was_deleted(tmp_path, deleted):
     store = await Store.create(Reach(str(tmp_path)), 0, DIMENSION)
@@ -650,6 +653,7 @@ async def test_many_updates_leave_few_fragments_behind(store, tmp_path):
     assert await store.count() == 5
 
 
+@pytest.mark.slow
 async def test_the_writing_of_one_generation_is_not_seen_in_another(store, tmp_path):
     other = await Store.create(Reach(str(tmp_path)), 1, DIMENSION)
     await other.replace([document("a", "word")], 1, {})

@@ -231,7 +231,7 @@ async def test_a_text_that_becomes_binary_is_dropped_and_told_of(client, project
     (project / "one.py").write_bytes(b"\x00\x01\xff" * 50)
     await holds(client, "apple")
     status = await settled(client, with_vectors=False)
-    assert (status["skipped"], status["skipped_files"]) == ({"binary": 1}, {})
+    assert (status["skipped"], status["skipped_files"]) == ({"binary": 1}, {"one.py": "binary"})
     write(project, {"one.py": "mango\n"})
     await holds(client, "mango", "one.py")
     assert (await settled(client, with_vectors=False))["skipped"] == {}

@@ -65,8 +65,8 @@ async def _has_error(client, start):
 @pytest.mark.parametrize(
     ("role", "is_behind", "said"),
     [
-        (Role.DEPUTY, True, "has not come to the end yet"),
-        (Role.KEEPER, True, "has not come to the end yet"),
+        (Role.DEPUTY, True, "is not done yet"),
+        (Role.KEEPER, True, "is not done yet"),
         (Role.VISITOR, False, "follows no changes until it ends"),
         (Role.DEPUTY, False, ""),
     ],

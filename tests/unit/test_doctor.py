@@ -440,6 +440,7 @@ def test_packs_of_the_model_are_counted(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_packs_of_other_models_alone_are_of_no_use(tmp_path):
     finding = team.vectors(a_store(tmp_path, "cd" * 32))
     assert finding.verdict is WARNING

@@ -419,6 +419,7 @@ lines = st.tuples(st.sampled_from(list(Settings.model_fields)), values).map(
 )
 
 
+@pytest.mark.slow
 @given(st.binary() | st.lists(lines).map(b"\n".join))
 def test_any_env_file_sets_fields_or_is_refused(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "fuzzed.env"

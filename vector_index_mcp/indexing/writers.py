@@ -42,7 +42,7 @@ class Writer:
     def lack(self) -> str:
         """Why the index may not match the files now; empty if changes are indexed at once."""
         if self.is_behind:
-            return f"process {self.pid}, which writes this index, has not come to the end yet"
+            return f"process {self.pid}, which writes this index, is not done yet"
         if not self.watches:
             return f"process {self.pid}, which writes this index, follows no changes until it ends"
         return ""

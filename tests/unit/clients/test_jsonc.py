@@ -82,6 +82,7 @@ def test_what_is_no_json_is_refused_and_nothing_else(text, at, new):
             STRICT.read(mutated)
 
 
+@pytest.mark.slow
 @given(texts(with_servers) | texts())
 def test_adding_adds_and_changes_nothing_else(text):
     before = reference(text)

@@ -36,6 +36,7 @@ texts = st.lists(
 limits = st.integers(1_500, 60_000)
 
 
+@pytest.mark.slow
 @given(texts, limits)
 def test_an_answer_keeps_to_its_length(found, most_chars):
     assert length(fitted(found, most_chars)) <= most_chars

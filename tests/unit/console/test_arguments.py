@@ -45,6 +45,7 @@ def is_nearly_a_command(path):
     return bool(difflib.get_close_matches(path.lower(), cli.COMMANDS, 1, 0.75))
 
 
+@pytest.mark.slow
 @given(paths, paths.filter(lambda path: not is_nearly_a_command(path)))
 def test_a_path_alone_is_served_with_any_env_file(env_file, path):
     parsed = parse(["--env-file", env_file, path])

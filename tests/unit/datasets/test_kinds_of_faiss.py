@@ -57,6 +57,7 @@ def written(folder, index):
     return folder / "docs.index"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MADE)
 def test_the_neighbours_are_those_that_faiss_finds(tmp_path, kind):
     index = MADE[kind]()
@@ -104,6 +105,7 @@ def test_sizes_that_a_header_names_are_checked_before_faiss_reads(tmp_path):
         kinds.read(tmp_path / "crafted.index")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["IVF", "HNSW", "ids"])
 def test_a_file_that_is_cut_off_is_refused(tmp_path, kind):
     whole, chance = written(tmp_path, MADE[kind]()).read_bytes(), Random(kind)

@@ -96,6 +96,7 @@ def test_a_name_that_no_file_can_have_is_refused(name):
     assert len(str(refused.value)) < 1_000
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80))
 def test_a_name_leads_nowhere_else(name):
     try:

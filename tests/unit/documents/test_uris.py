@@ -69,6 +69,7 @@ def test_what_is_no_short_name(written):
     assert hash_asked(written) == ""
 
 
+@pytest.mark.slow
 def test_no_text_takes_long():
     assert hash_asked("a" * 1_000_000) == ""
     assert len(key_of("qmd://" + "%C3%A4" * 100_000)) == 100_000

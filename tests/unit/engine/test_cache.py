@@ -145,6 +145,7 @@ def test_the_longest_unused_vectors_are_dropped_first(tmp_path, opened):
     assert len(cache.get(model, map(key, range(1000, added + 1)))) == 1 + added - 1000
 
 
+@pytest.mark.slow
 def test_vectors_used_under_a_clock_that_was_ahead_are_dropped_in_their_turn(tmp_path, opened):
     cache = opened(tmp_path, 400_000)
     model = ModelIdentity("model", MODEL.digest, 384)

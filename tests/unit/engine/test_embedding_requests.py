@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -6,6 +7,7 @@ from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
 texts = st.lists(st.integers(0, 3_000).map(lambda size: "x" * size), max_size=60)
 
 
+@pytest.mark.slow
 @given(texts)
 def test_every_text_is_in_one_request(found):
     keys = [key for request in requests_of_equal_work(dict(enumerate(found))) for key in request]

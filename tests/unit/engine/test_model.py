@@ -162,6 +162,7 @@ def test_a_folder_of_the_models_name_in_the_working_folder_is_not_the_model(
     assert Path(found["folder"]) == offline_folder / "model"
 
 
+@pytest.mark.slow
 def test_a_folder_is_found_by_a_relative_path(tmp_path):
     model_folder(tmp_path / "mine")
     assert find_in_new_process("./mine", tmp_path)["dimension"] == 8

@@ -105,6 +105,7 @@ def test_what_is_too_large_is_not_read():
         assert packs.size_fits(64 + written, model) is not None
 
 
+@pytest.mark.slow
 @given(st.integers(0, 64 + 3 * 64), st.binary(max_size=300))
 @settings(max_examples=examples(500))
 def test_what_is_cut_off_or_overwritten_never_gives_a_vector_that_makes_no_sense(cut, garbage):

@@ -60,6 +60,7 @@ def test_a_pdf_becomes_its_text():
     assert converted(PDF, "pdf").strip() == "Quarterly zebra report"
 
 
+@pytest.mark.slow
 @needs_formats
 def test_word_becomes_markdown():
     text = converted(word("We agreed on <w:br/> zebras.".replace("<w:br/>", "")), "docx")
@@ -84,6 +85,7 @@ def test_no_bytes_raise_anything_else(language, data):
         assert str(error)
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=9),

@@ -469,6 +469,7 @@ except ProjectError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
 def test_a_project_out_of_sight_is_an_error_that_keeps_the_index(tmp_path: Path) -> None:
     put(tmp_path, "locked/x/a.py")

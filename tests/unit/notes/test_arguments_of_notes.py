@@ -724,6 +724,7 @@ ISSUE_KEYS = {
 }
 
 
+@pytest.mark.slow
 @given(names.flatmap(lambda name: st.tuples(st.just(name), at_random(name))))
 @example(("get_project_main", {"": 1}))
 @example(("add_todo_task", {**TODO, "description": ""}))
@@ -807,6 +808,7 @@ def valid(name):
     return st.tuples(st.just(name), st.fixed_dictionaries(required, optional=others))
 
 
+@pytest.mark.slow
 @given(names.flatmap(valid))
 def test_what_is_valid_is_taken_and_valid_by_the_schema(call):
     name, given = call

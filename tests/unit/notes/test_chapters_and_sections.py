@@ -151,6 +151,7 @@ def without_updated(front):
     return [line for line in front.splitlines() if not line.startswith("updated:")]
 
 
+@pytest.mark.slow
 @given(texts(), STEPS)
 @example(("", "", []), [("end", 0, [("", "")])])
 def test_sections_are_what_a_list_says_they_are(text, steps):

@@ -43,6 +43,7 @@ def test_a_folder_of_two_projects_goes_with_the_last_one(kept):
     assert kept.texts["projects/other/main.md"] == b"y"
 
 
+@pytest.mark.slow
 def test_an_entry_that_names_no_folder_keeps_nothing(kept):
     enter(kept, evil="evil", also="../projects/evil", gone="gone")
     assert delete(kept, "evil") == "Project 'evil' successfully deleted"

@@ -284,6 +284,7 @@ def test_what_a_killed_process_left_goes_and_nothing_else(disk):
     assert files_of(disk.root) == before
 
 
+@pytest.mark.slow
 def test_nobody_reads_half_a_file(disk):
     texts = [letter * size for letter, size in (("a", 300_000), ("b", 5), ("c", 700_000))]
     changed(disk, {A: texts[0]}).finish()

@@ -113,6 +113,7 @@ def test_examining_and_looking_for_repairs_change_nothing(kept):
     assert state_of(kept.home) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [".git/HEAD", ".git/config", "index.json"])
 def test_what_is_no_file_is_named_and_it_is_told_what_to_do(kept, name):
     place = kept.store.disk.root / name
@@ -233,6 +234,7 @@ def test_a_project_whose_folder_never_was_is_told_so(kept):
     assert "restore" not in remedy(kept)
 
 
+@pytest.mark.slow
 def test_two_projects_in_one_folder_are_found(kept):
     write_index(kept, **{"shop": "shop", "My Other": "my-other", "twin": "shop"})
     words = "the projects shop and twin have the same folder projects/shop"
@@ -323,6 +325,7 @@ def test_a_list_that_says_nothing_of_itself_gets_that_back(kept):
     assert problems(kept) == []
 
 
+@pytest.mark.slow
 def test_what_never_was_good_stays_for_somebody_to_correct(kept):
     kept.put("projects/shop/knowledge/new.md", b"\xff")
     assert mended(kept) == []
@@ -330,6 +333,7 @@ def test_what_never_was_good_stays_for_somebody_to_correct(kept):
     assert kept.texts["projects/shop/knowledge/new.md"] == b"\xff"
 
 
+@pytest.mark.slow
 def test_what_the_history_could_not_keep_is_not_replaced(kept):
     place = kept.home / "projects/shop/main.md"
     with place.open("wb") as file:
@@ -396,6 +400,7 @@ def test_of_two_tasks_with_one_number_the_later_gets_another(kept):
     assert sorted(kept.texts.values()) == sorted(before.values())
 
 
+@pytest.mark.slow
 def test_who_has_a_number_keeps_it(kept):
     add_task(kept, "TASK-007-late.json", "late", "2999-01-01T00:00:00.000Z")
     add_task(kept, "TASK-001-later.json", "later", "2999-01-01T00:00:00.000Z")
@@ -403,6 +408,7 @@ def test_who_has_a_number_keeps_it(kept):
     assert titles(kept) == {1: "first", 2: "second", 7: "late", 8: "later"}
 
 
+@pytest.mark.slow
 def test_after_the_largest_number_the_smallest_that_is_free_is_given(kept):
     add_task(kept, "TASK-999999-early.json", "early", "2001-01-01T00:00:00.000Z")
     add_task(kept, "TASK-999999-late.json", "late", "2999-01-01T00:00:00.000Z")
@@ -413,6 +419,7 @@ def test_after_the_largest_number_the_smallest_that_is_free_is_given(kept):
 # -- the history -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_damaged_object_is_found_and_hinders_no_other_check(kept):
     objects = kept.home / ".git/objects"
     blob = git(kept.home, "rev-parse", "HEAD:projects/shop/main.md")
@@ -450,6 +457,7 @@ def test_what_this_user_may_not_write_is_found_and_is_no_damage(kept, monkeypatc
     assert not any("backup" in finding.remedy for finding in found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2, 9])
 def test_packs_that_git_replaces_meanwhile_are_no_damage(kept, monkeypatch, times):
     git(kept.home, "repack", "-a", "-d", "-q")
@@ -525,6 +533,7 @@ def test_a_rebase_that_waits_for_somebody_is_named_since_git_refuses_to_switch(k
         kept.store.repository.branch()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
 def test_a_lock_that_was_left_is_found_and_one_in_use_is_not(kept, path):
     kept.put(f".git/{path}", "")

@@ -192,6 +192,7 @@ def test_a_new_folder_is_made_and_an_empty_one_taken(kept, folder):
     assert (folder.parent / "new/deep/main.md").read_bytes() == b"x"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_named_and_the_rest_exported(kept, tmp_path):
     kept.document("shop", "setup")
     kept.put("projects/shop/knowledge/bytes.md", b"\xff")
@@ -217,6 +218,7 @@ def test_a_project_that_is_not_there_is_not_exported(kept, tmp_path):
 # -- in --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_any_folder_of_markdown_becomes_a_project(kept, folder):
     files = {
         "CLAUDE.md": "# Rules\n",
@@ -363,6 +365,7 @@ def test_a_project_cannot_be_called_anything(name):
         exchange.check_project(name)
 
 
+@pytest.mark.slow
 def test_a_name_that_is_taken_is_refused_and_nothing_is_changed(kept, folder):
     kept.document("shop", "setup")
     kept.todo("shop", "list")
@@ -394,6 +397,7 @@ def test_what_has_the_same_name_is_replaced_if_that_is_wanted(kept, folder):
     assert json.loads(kept.texts["index.json"])["projects"] == {"shop": "shop"}
 
 
+@pytest.mark.slow
 def test_what_is_imported_anew_touches_no_other_project(kept, folder):
     kept.main("other", "x")
     before = kept.texts

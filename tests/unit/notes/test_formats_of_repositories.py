@@ -60,6 +60,7 @@ def test_an_empty_one_is_left_alone_too(store, tmp_path):
     assert of_git(store) == before
 
 
+@pytest.mark.slow
 async def test_a_service_writes_nothing_to_it(sha_256, tmp_path):
     git(tmp_path, "init", "--quiet", "--bare", "remote.git")
     git(sha_256, "remote", "add", "origin", str(tmp_path / "remote.git"))

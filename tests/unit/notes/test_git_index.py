@@ -139,6 +139,7 @@ def test_it_is_told_of_what_opening_the_store_has_committed(tmp_path, writer, st
     assert wanted == ["look"]
 
 
+@pytest.mark.slow
 def test_what_changed_again_since_the_store_was_opened_is_not_staged(store, tmp_path):
     """The index has what it had when we came, although the disk has something newer by now."""
     put(store, A, "old")
@@ -235,6 +236,7 @@ def test_while_somebody_holds_the_index_it_waits(writer, index, store):
     assert status(store) == []
 
 
+@pytest.mark.slow
 def test_a_lock_that_could_not_be_made_is_not_taken_for_ours_later(
     writer, index, store, monkeypatch
 ):
@@ -326,6 +328,7 @@ def test_an_index_in_two_files_is_followed(writer, index, store, setting):
     assert status(store) == [f"M  {B}"]
 
 
+@pytest.mark.slow
 def test_a_broken_index_is_left_to_its_owner(writer, index, store):
     (store / ".git/index").write_bytes(b"broken")
     wrote_behind(writer, {A: "changed"})
@@ -421,6 +424,7 @@ def test_a_commit_that_fails_leaves_the_index_and_no_lock(writer, store, monkeyp
     assert status(store) == [f"M  {B}"]
 
 
+@pytest.mark.slow
 def test_a_note_of_ours_that_cannot_be_read_stops_no_change(writer, store):
     (store / git_index._NOTED).unlink()
     (store / git_index._NOTED).mkdir()
@@ -428,6 +432,7 @@ def test_a_note_of_ours_that_cannot_be_read_stops_no_change(writer, store):
     assert git(store, "show", f"HEAD:{A}") == "ours"
 
 
+@pytest.mark.slow
 def test_what_is_committed_stays_so_if_a_rebase_begins_right_behind(writer, index, store):
     (store / ".git/index.lock").touch()
     wrote_behind(writer, {A: "changed"})
@@ -453,6 +458,7 @@ def test_if_a_kill_keeps_the_branch_back_a_persons_commit_adds_the_change(
     git(store, "fsck", "--strict")
 
 
+@pytest.mark.slow
 def test_a_change_waits_for_a_git_that_holds_the_index_for_a_moment(writer, store, monkeypatch):
     lock = store / ".git/index.lock"
     lock.touch()

@@ -349,6 +349,7 @@ def test_nothing_of_the_past_can_be_changed(by_hand):
         past.tidy()
 
 
+@pytest.mark.slow
 def test_the_state_now_is_what_the_disk_has_committed_or_not(kept):
     kept.document("shop", "setup")
     kept.stage()

@@ -317,6 +317,7 @@ LINKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LINKS)
 async def test_a_link_in_the_repository_is_not_written_through(folder, store, what):
     elsewhere = folder / "elsewhere"
@@ -338,6 +339,7 @@ def everything(folder):
     return {str(p): p.read_bytes() if p.is_file() else "" for p in sorted(folder.rglob("*"))}
 
 
+@pytest.mark.slow
 async def test_a_lock_of_ours_is_no_way_to_empty_a_file(folder, store):
     (store / OWN / "lock").unlink()
     (store / OWN / "lock").symlink_to(folder / "elsewhere/a.md")

@@ -123,6 +123,7 @@ def test_an_edit_keeps_the_line_ends_of_the_history(windows, tmp_path, text, exp
     assert (windows / MAIN).read_bytes() == text
 
 
+@pytest.mark.slow
 def test_a_file_that_always_had_such_line_ends_keeps_them(tmp_path):
     with kept_in(tmp_path) as kept:
         kept.change({"projects/p/main.md": "one\r\n"})

@@ -30,6 +30,7 @@ TEXTS = st.one_of(
 # -- apart -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(TEXTS)
 @example("---\na: b\n---")
 @example("---\r\na: b\r\n---\r\ntext")

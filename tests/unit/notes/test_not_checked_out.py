@@ -96,6 +96,7 @@ def test_what_becomes_sparse_under_a_writer_stays(origin, store, tmp_path):
     assert remaining(store) == ["a", "c"]
 
 
+@pytest.mark.slow
 def test_with_an_index_that_git_cannot_read_nothing_counts_as_deleted(origin, store, tmp_path):
     clone(origin, store)
     put(store, ".git/index", "broken")

@@ -208,6 +208,7 @@ def begun_by_hand(store, files):
     git(store, "commit", "--quiet", "-m", "Bob's")
 
 
+@pytest.mark.slow
 def test_a_store_with_commits_and_no_gitignore_gets_one(store, tmp_path):
     logs = ["activity.log", "projects/p/x.tmp", "#draft.md#"]
     begun_by_hand(store, {"projects/p/main.md": "x", **dict.fromkeys(logs, "x")})
@@ -235,6 +236,7 @@ def test_what_people_ignore_and_what_they_keep_all_the_same_stays(store, tmp_pat
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_gitignore_that_is_complete_or_no_text_stays_as_it_is(store, tmp_path):
     for data in (f"mine\n{NEVER_KEPT}".encode(), b"\xff"):
         (store / ".gitignore").write_bytes(data)

@@ -53,6 +53,7 @@ def test_a_write_waits_for_the_end_of_a_gc(writer, store):
     assert not (store / ".git/gc.pid").exists()
 
 
+@pytest.mark.slow
 @posix_only
 def test_no_gc_begins_during_a_write(writer, store):
     with without_pruning(writer.disk):
@@ -72,6 +73,7 @@ def test_a_gc_that_does_not_end_is_told(writer, store, monkeypatch):
     assert state_of(store) == before
 
 
+@pytest.mark.slow
 @posix_only
 @pytest.mark.parametrize("left", ["gc.pid", "gc.pid.lock"])
 def test_what_a_killed_process_has_left_goes(writer, store, left):

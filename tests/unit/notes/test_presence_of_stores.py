@@ -58,6 +58,7 @@ async def test_a_store_that_was_moved_away_is_missed_until_it_is_back(tmp_path, 
     assert git(store, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 async def test_its_resources_are_missed_as_well(tmp_path, store):
     async with serving(notes_of(tmp_path)) as client:
         await done(client, "update_project_main", **P, content="x")
@@ -66,6 +67,7 @@ async def test_its_resources_are_missed_as_well(tmp_path, store):
         assert "have vanished" in read.contents[0].text
 
 
+@pytest.mark.slow
 def test_a_store_that_was_deleted_is_begun_anew(tmp_path, store):
     with writer_of(tmp_path) as writer:
         wrote(writer, {MAIN: "x"})

@@ -317,6 +317,7 @@ def test_what_is_ignored_and_stands_in_the_way_is_in_the_history_before(kept):
     assert committed(kept.home, "projects/shop/knowledge/setup.md", "HEAD~1") == "ignored"
 
 
+@pytest.mark.slow
 def test_what_editors_leave_behind_stays(shop):
     kept, then = shop
     kept.put("projects/shop/knowledge/.DS_Store", "junk")

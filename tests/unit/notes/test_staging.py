@@ -64,6 +64,7 @@ def test_it_makes_a_last_attempt_when_it_is_stopped(writer, store, lock, staging
     assert status(store) == []
 
 
+@pytest.mark.slow
 def test_it_stops_at_once_while_somebody_holds_the_index(writer, lock, staging):
     wrote(writer, {A: "changed"})
     staging.start()
@@ -72,6 +73,7 @@ def test_it_stops_at_once_while_somebody_holds_the_index(writer, lock, staging):
     assert lock.exists()
 
 
+@pytest.mark.slow
 def test_a_commit_during_the_last_update_but_one_is_not_left_out(
     writer, store, lock, staging, monkeypatch
 ):

@@ -27,6 +27,7 @@ def refused(ask, *arguments, **given):
     return caught.value.context
 
 
+@pytest.mark.slow
 def test_the_instructions_come_with_the_names_of_documents_and_lists(kept):
     kept.document("Tide Pool", "auth")
     kept.todo("Tide Pool", "A list")
@@ -39,6 +40,7 @@ def test_the_instructions_come_with_the_names_of_documents_and_lists(kept):
     assert answer == {"exists": True, "content": "Hello.", **others}
 
 
+@pytest.mark.slow
 def test_of_an_unknown_project_those_with_a_similar_name_are_named(kept):
     kept.main("Tide Pool", "Hello.")
     kept.main("Other", "Hello.")
@@ -58,6 +60,7 @@ def test_whose_lists_are_asked_for_under_a_wrong_name_is_told(kept):
     assert asked(kept, "list_todos", project_id="something else") == {"todos": []}
 
 
+@pytest.mark.slow
 def test_why_a_name_in_another_script_is_taken_is_told(kept):
     kept.document("p", "数据")
     context = refused(kept.document, "p", "Проект")
@@ -77,6 +80,7 @@ def test_a_list_without_a_task_is_not_taken_for_one_that_is_done(kept):
     assert done == {"message": "All tasks completed"}
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_answered_with_what_is(kept):
     kept.document("p", "auth")
     kept.main("p", "## Build\n\nmake\n")
@@ -124,6 +128,7 @@ def test_a_chapter_that_was_read_can_be_written_back(kept):
     assert titles == ["Chapter", "New", "Last", "Another"]
 
 
+@pytest.mark.slow
 def test_a_section_that_was_read_can_be_written_back(kept):
     kept.main("p", "## Build\n\nmake\n")
     again = {

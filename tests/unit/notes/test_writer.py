@@ -352,6 +352,7 @@ def test_a_nameless_person_is_named_by_what_they_do(tmp_path, monkeypatch):
     assert [who for who, _ in log(tmp_path / "store")] == [OURS, author, OURS]
 
 
+@pytest.mark.slow
 def test_an_edit_by_hand_has_the_author_that_the_user_has_for_this_folder(writer, store, tmp_path):
     included = tmp_path / "included"
     included.write_text("[user]\n\tname = Ann at work\n", encoding="utf-8")
@@ -434,6 +435,7 @@ def test_a_folder_with_what_people_ignore_does_not_go(writer, store):
     assert "secret.md" not in git(store, "log", "--all", "--name-only", "--format=")
 
 
+@pytest.mark.slow
 def test_a_folder_goes_with_what_systems_leave_behind(writer, store):
     put(store, "projects/p/main.md", "x")
     put(store, "projects/p/.DS_Store", "x")
@@ -518,6 +520,7 @@ def test_what_a_person_saves_during_a_write_is_kept(writer, store, monkeypatch, 
         assert log(store)[:2] == [(OURS, "Ours"), (ANN, f"Edited by hand: {A}")]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_saved_again_and_again_is_not_written(writer, store, monkeypatch):
     do = writer_module.ByHand.changed
 
@@ -533,6 +536,7 @@ def test_a_file_that_is_saved_again_and_again_is_not_written(writer, store, monk
     assert "ours" not in (store / A).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_fault_while_an_error_is_answered_ends_no_writer(writer, monkeypatch):
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(writer.presence, "check", lambda **_: 1 / 0)

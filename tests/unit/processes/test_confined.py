@@ -26,6 +26,7 @@ def test_a_child_whose_parent_ended_before_it_could_ask_for_a_signal_ends_at_onc
     os.close(source)
 
 
+@pytest.mark.slow
 def test_a_child_that_has_a_parent_goes_on():
     source, parents = os.pipe()
     assert printed(source) == b"alive\n"

@@ -25,6 +25,7 @@ def test_a_process_holds_memory_until_it_has_ended():
     assert memory.held_by(os.getpid()) > MEGABYTE
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators give back at once")
 def test_what_lies_free_below_a_block_in_use_goes_back():
     blocks = [bytearray(2_000) for _ in range(50_000)]
