@@ -91,9 +91,8 @@ async def backlog_of(index: LiveIndex) -> Backlog:
     indexer, freshness, state = index.indexer, index.freshness, index.state
     if indexer is None:
         problem = state.error or index.refusal
-        writer = await anyio.to_thread.run_sync(index.note.read)
         return Backlog(
-            error=problem or (writer.lack if writer is not None else ""),
+            error=problem or await anyio.to_thread.run_sync(index.note.lack),
             is_kept=state.current in {State.WATCHING, State.SCANNING},
         )
     await note_settled(indexer, index.looks)

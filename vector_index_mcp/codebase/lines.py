@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.signals import stem
@@ -19,10 +20,21 @@ def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> i
     If no line has any, since the chunk was found by meaning: the first line that names one of
     `symbols`, which the chunk defines; else the first that is not blank.
     """
-    asked = set(query.words)
-    weighed = _weighed(lines, {stem(word) for word in asked})
-    exact = [len(asked.intersection(words(line))) for line in lines]
-    scores = [sum(own.values()) + _EXACT * n for own, n in zip(weighed, exact, strict=True)]
+    return _best(lines, _weighed(lines, query), symbols)
+
+
+class _Weighed(NamedTuple):
+    """What a line has of the query."""
+
+    stems: dict[str, float]
+    """The stems of the query's words, with their weights."""
+    exact: int
+    """How many words in the query's own form."""
+
+
+def _best(lines: Sequence[str], weighed: Sequence[_Weighed], symbols: Collection[str]) -> int:
+    """See `best_line`."""
+    scores = [sum(line.stems.values()) + _EXACT * line.exact for line in weighed]
     if not any(scores):
         names = {word for symbol in symbols for word in words(symbol)}
         scores = [float(not names.isdisjoint(words(line))) for line in lines]
@@ -31,11 +43,17 @@ def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> i
     return scores.index(max(scores))
 
 
-def _weighed(lines: Sequence[str], stems: set[str]) -> list[dict[str, float]]:
-    """Return those of the stems that each line has, with their weights."""
-    found = [stems.intersection(map(stem, words(line))) for line in lines]
+def _weighed(lines: Sequence[str], query: Query) -> list[_Weighed]:
+    """Return what each line has of the query."""
+    asked = set(query.words)
+    stems = set(map(stem, asked))
+    own = [words(line) for line in lines]
+    found = [stems.intersection(map(stem, each)) for each in own]
     count = Counter(each for line in found for each in line)
-    return [{each: count[each] ** -0.5 for each in line} for line in found]
+    return [
+        _Weighed({stem_: count[stem_] ** -0.5 for stem_ in line}, len(asked.intersection(each)))
+        for line, each in zip(found, own, strict=True)
+    ]
 
 
 def best_lines(
@@ -52,8 +70,9 @@ def best_lines(
     lines = [f"{line}\n" for line in text.split("\n")]
     if not lines[-1].strip() and len(lines) > 1:
         lines.pop()
-    best = best_line(lines, query, symbols) if at is None else min(at, len(lines) - 1)
-    first = _first_shown(lines, query, best)
+    weighed = _weighed(lines, query)
+    best = _best(lines, weighed, symbols) if at is None else min(at, len(lines) - 1)
+    first = _first_shown(weighed, best)
     shown = lines[first : first + 2 * _AROUND + 1]
     while len(shown) > 1 and sum(map(len, shown)) > _MOST_CHARS:
         if first < best:
@@ -63,15 +82,14 @@ def best_lines(
     return first, "".join(shown)[:_MOST_CHARS]
 
 
-def _first_shown(lines: Sequence[str], query: Query, best: int) -> int:
+def _first_shown(weighed: Sequence[_Weighed], best: int) -> int:
     """Return where the lines to show begin: the best one is among them, and most words are."""
-    last = max(0, len(lines) - 2 * _AROUND - 1)
-    weighed = _weighed(lines, {stem(word) for word in query.words})
+    last = max(0, len(weighed) - 2 * _AROUND - 1)
 
     def worth(first: int) -> tuple[float, int]:
         around: dict[str, float] = {}
         for line in weighed[first : first + 2 * _AROUND + 1]:
-            around |= line
+            around |= line.stems
         return sum(around.values()), -abs(first + _AROUND - best)
 
     firsts = range(max(0, best - 2 * _AROUND), min(best, last) + 1)

@@ -174,8 +174,8 @@ async def _index(case: Case) -> Finding:
         return failed(f"it belongs to {owner}", remedy)
     finding = _judged(ledger, size, build)
     writer = WriterNote(lock_of(place.uri, case.state_folder)).read()
-    if writer is not None and writer.stop:
-        return warning(finding.words, writer.stop)
+    if writer is not None and (stop := writer.stop):
+        return warning(finding.words, stop)
     if isinstance(opener, RemoteOpener):
         return await _elsewhere(opener, finding)
     if opener.displaced and finding.verdict is Verdict.OK:

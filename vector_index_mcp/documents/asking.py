@@ -297,9 +297,8 @@ class _Finder:
     async def find(self, store: Store, question: Question, limit: int) -> list[Hit]:
         """Return the best chunk of each of the best documents."""
         hits = await self._found(store, question, limit)
-        self.has_no_word = bool(
-            hits and self._stems and not await store.matching(self._stems, 1, self._filters)
-        )
+        if hits and self._stems and self._wanted.mode is not Mode.WORDS:
+            self.has_no_word = not await store.matching(self._stems, 1, self._filters)
         await self._note_absent(store, hits, question.ledger)
         return hits
 

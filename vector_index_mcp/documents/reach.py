@@ -18,8 +18,7 @@ async def out_of_reach(documents: Documents, name: str = "") -> str:
     folders = [folder for folder in documents.index.folders if name in {"", folder.name}]
     problems = [*(await documents.index.looks.absent(folders)).values()]
     if documents.index.indexer is None:
-        writer = await anyio.to_thread.run_sync(documents.index.note.read)
-        lack = writer.lack if writer is not None else ""
+        lack = await anyio.to_thread.run_sync(documents.index.note.lack)
         behind = f"recent changes may be missing: {lack}" if lack else ""
         problems[:0] = filter(None, [documents.index.progress.error or behind])
     if documents.problem:

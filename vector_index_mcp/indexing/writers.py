@@ -48,19 +48,15 @@ class Writer:
         return ""
 
 
-def busy(writer: Writer | None, who: str = "") -> BusyError:
+def busy(lack: str, who: str) -> BusyError:
     """Return the error for who would write an index that another process writes.
 
     Args:
-        writer: That process; None if it is unknown.
-        who: What to call it instead, such as the machine's name; empty if nothing is known.
+        lack: Why the index may not match the files now; see `Writer.lack`.
+        who: Who writes it, such as another machine; empty if nothing is known.
     """
-    if writer is not None and writer.lack:
-        return BusyError(writer.lack, Problem.INDEX_KEPT)
-    who = who or "another process"
-    return BusyError(
-        f"{who} keeps this index and follows every change by itself", Problem.INDEX_KEPT
-    )
+    keeps = f"{who or 'another process'} keeps this index and follows every change by itself"
+    return BusyError(lack or keeps, Problem.INDEX_KEPT)
 
 
 def note_at(lock: Path) -> Path:
@@ -98,6 +94,10 @@ class WriterNote:
                 os.write(descriptor, json.dumps(note).ljust(_BYTES).encode())
             finally:
                 os.close(descriptor)
+
+    def lack(self) -> str:
+        """See `Writer.lack`; empty as well if nobody holds the lock, or nobody knows who does."""
+        return writer.lack if (writer := self.read()) is not None else ""
 
     def read(self) -> Writer | None:
         """The process that holds the lock; None if nobody does, or nobody knows which one."""
