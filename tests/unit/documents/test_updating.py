@@ -10,9 +10,10 @@ import pytest
 from processes import is_gone
 from waiting import PATIENCE_SECONDS, eventually
 
-from vector_index_mcp.documents import updating
+from vector_index_mcp.documents import pulling
 from vector_index_mcp.documents.configuration import Collection
-from vector_index_mcp.documents.updating import pull, seen, update_of
+from vector_index_mcp.documents.pulling import pull
+from vector_index_mcp.documents.updating import seen, update_of
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
 from vector_index_mcp.processes import git as environments
@@ -124,6 +125,49 @@ async def test_no_hook_runs(repositories, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("remote.origin.uploadpack", "touch {canary}; git-upload-pack"),
+        ("core.sshCommand", "touch {canary}; ssh"),
+        ("credential.helper", "!touch {canary}"),
+        ("credential.https://example.org.helper", "!touch {canary}"),
+        ("filter.a b.smudge", "touch {canary}; cat"),
+        ("protocol.ext.allow", "always"),
+        ("core.alternateRefsCommand", "touch {canary}"),
+        ("include.path", "{more}"),
+    ],
+)
+async def test_no_program_runs_that_the_repository_names(repositories, tmp_path, setting, value):
+    _, ours = repositories
+    canary, more = tmp_path / "canary", tmp_path / "more"
+    more.write_text(f'[remote "origin"]\n\tuploadpack = touch {canary}; git-upload-pack\n')
+    before = git(ours, "rev-parse", "HEAD")
+    git(ours, "config", setting, value.format(canary=canary, more=more))
+    said = await pull(ours)
+    assert said.startswith("git pull was not run: the settings of the repository name programs")
+    assert git(ours, "rev-parse", "HEAD") == before
+    assert not canary.exists()
+
+
+@pytest.mark.slow
+async def test_a_program_that_the_user_names_runs(repositories, tmp_path):
+    git(tmp_path, "config", "--global", "core.sshCommand", "ssh -o BatchMode=yes")
+    git(tmp_path, "config", "--global", "credential.helper", "cache")
+    assert "Fast-forward" in await pull(repositories[1])
+
+
+@pytest.mark.slow
+async def test_files_are_written_nowhere_else(repositories, tmp_path):
+    _, ours = repositories
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    git(ours, "config", "core.worktree", str(elsewhere))
+    assert f"writes its files to {elsewhere}" in await pull(ours)
+    assert not [*elsewhere.iterdir()]
+
+
+@pytest.mark.slow
 async def test_another_repository_that_a_hook_names_is_not_meant(repositories, monkeypatch):
     theirs, ours = repositories
     monkeypatch.setenv("GIT_DIR", str(theirs / ".git"))
@@ -163,7 +207,7 @@ async def test_an_answer_that_is_no_text_and_too_long_is_cut(repositories, monke
 @pytest.mark.slow
 async def test_git_that_does_not_end_is_ended(repositories, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", _git_that(tmp_path / "bin", "exec sleep 60"))
-    monkeypatch.setattr(updating, "_PULL_SECONDS", 0.1)
+    monkeypatch.setattr(pulling, "_PULL_SECONDS", 0.1)
     with anyio.fail_after(PATIENCE_SECONDS):
         assert "was stopped after" in await pull(repositories[1])
 

@@ -1,0 +1,136 @@
+"""Runs `git pull` before an update, as the user would, but no program of the repository's choice.
+
+A collection may come from somebody else, with its `.git` folder. The user's own settings apply; of
+the repository's, those that make git run programs or write elsewhere are refused.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from vector_index_mcp.files import repository
+from vector_index_mcp.processes import children, git
+
+_GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C")
+_PULL = ("pull", "--ff-only", "--no-rebase", "--no-autostash", "--no-recurse-submodules")
+# What git does by itself afterwards could run programs, too: `gc.recentObjectsHook`.
+_NOTHING_AFTERWARDS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
+_SETTINGS = ("config", "--list", "--show-scope", "--null")
+_SCOPES_OF_THE_REPOSITORY = frozenset({"local", "worktree"})
+# Settings that name programs which a pull runs, or allow remotes that are programs (`git help
+# config`); git writes them in lower case, except for what stands between two dots.
+_RUNS_PROGRAMS = re.compile(
+    r"core\.(?:sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(?:.*\.)?helper"
+    r"|filter\..*\.(?:clean|smudge|process)|remote\..*\.(?:uploadpack|vcs)"
+    r"|gpg\.(?:.*\.)?(?:program|defaultkeycommand)|protocol\.(?:.*\.)?allow",
+    re.DOTALL,
+)
+_PULL_SECONDS = 300.0
+_LONGEST_ANSWER_CHARS = 2_000
+_LONGEST_ANSWER_BYTES = 4 * _LONGEST_ANSWER_CHARS
+_LONGEST_SETTINGS_BYTES = 1_000_000
+
+
+async def pull(folder: Path) -> str:
+    """Run `git pull` in `folder`; return its output, or nothing if there is no repository.
+
+    It only fast-forwards: it merges, moves and stashes nothing of the user's, runs no hooks, and
+    asks nobody for a password.
+    """
+    top = await anyio.to_thread.run_sync(repository.top_of, folder)
+    if top is None:
+        return ""
+    try:
+        with anyio.fail_after(_PULL_SECONDS):
+            if reason := await _reason_not_to(top):
+                return reason
+            output = await _output_of(
+                [*_GIT, str(folder), *_NOTHING_AFTERWARDS, *_PULL], _LONGEST_ANSWER_BYTES
+            )
+    except FileNotFoundError:
+        return "git is not installed; install it, or update without --pull"
+    except TimeoutError:
+        return f"git pull was stopped after {_PULL_SECONDS:.0f} s"
+    except OSError as error:
+        return f"git pull failed ({error})"
+    return output.decode("utf-8", "replace").strip()[:_LONGEST_ANSWER_CHARS]
+
+
+async def _reason_not_to(top: Path) -> str:
+    """Return why git must not pull in a repository; empty if it may."""
+    by_yourself = "; if you trust it, run `git pull` there yourself"
+    answer = await _answer_of([*_GIT, str(top), *_SETTINGS])
+    if len(answer) >= _LONGEST_SETTINGS_BYTES:
+        return f"git pull was not run: the repository has too many settings{by_yourself}"
+    *parts, _ = answer.decode("utf-8", "replace").split("\0")
+    names = (
+        setting.partition("\n")[0]
+        for scope, setting in zip(parts[::2], parts[1::2], strict=False)
+        if scope in _SCOPES_OF_THE_REPOSITORY
+    )
+    found = sorted({name for name in names if _RUNS_PROGRAMS.fullmatch(name)})
+    if found:
+        return (
+            "git pull was not run: the settings of the repository name programs that git would "
+            f"run ({', '.join(found)}){by_yourself}"
+        )
+    # `core.worktree` may name any folder.
+    said = await _answer_of([*_GIT, str(top), "rev-parse", "--show-toplevel"])
+    place = os.fsdecode(said.removesuffix(b"\n"))
+    if Path(place).is_absolute() and not await anyio.to_thread.run_sync(_is_same, place, top):
+        return f"git pull was not run: the repository writes its files to {place}{by_yourself}"
+    return ""
+
+
+def _is_same(place: str, top: Path) -> bool:
+    return os.path.realpath(place) == os.path.realpath(top)
+
+
+async def _answer_of(command: Sequence[str]) -> bytes:
+    """Run git for what a program reads; warnings would be taken for a part of it.
+
+    Raises:
+        OSError: If the system starts no process.
+    """
+    return await _output_of(command, _LONGEST_SETTINGS_BYTES, errors=subprocess.DEVNULL)
+
+
+async def _output_of(
+    command: Sequence[str], most: int, *, errors: int = subprocess.STDOUT
+) -> bytes:
+    """Run git and return the start of its output; if cancelled, end all that it has started.
+
+    Raises:
+        OSError: If the system starts no process.
+    """
+    # It leads a session of its own: without a terminal, git cannot ask for a password.
+    process = await children.started(
+        command, git.environment(), stdin=subprocess.DEVNULL, stderr=errors
+    )
+    async with process:
+        assert process.stdout is not None
+        try:
+            said = b""
+            async for piece in process.stdout:  # a remote may send any amount
+                said = (said + piece)[:most]
+            await process.wait()
+        except BaseException:
+            _end_group_of(process)
+            raise
+    return said
+
+
+def _end_group_of(process: anyio.abc.Process) -> None:
+    if os.name != "posix":
+        return  # closing it ends it, alone
+    # macOS forbids it if nothing of the group runs any more.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
