@@ -11,6 +11,7 @@ from waiting import PATIENCE_SECONDS, eventually
 from vector_index_mcp.notes import overview, syncing
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.opening import Opening
+from vector_index_mcp.notes.store.remote import Remote
 
 pytestmark = pytest.mark.anyio
 
@@ -387,6 +388,33 @@ async def test_what_somebody_edited_by_hand_is_merged_too(remote, homes):
         await laptop.synced()
         chapters = await laptop.chapters("app", "api.md")
         assert chapters == {"Auth": "Basic.", "Limits": "Ten a second.", "D": "d"}
+
+
+@pytest.mark.parametrize("have_both_written", [False, True])
+async def test_a_branch_that_is_checked_out_during_a_fetch_is_left_alone(
+    homes, monkeypatch, have_both_written
+):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        await laptop.done("update_project_main", project_id="new", content="theirs\n")
+        await laptop.synced()
+        if have_both_written:
+            desktop.git("remote", "set-url", "origin", str(homes[0] / "nowhere"))
+            await desktop.done("update_project_main", project_id="mine", content="ours\n")
+            desktop.git("remote", "set-url", "origin", laptop.git("remote", "get-url", "origin"))
+        fetch = Remote.fetch
+
+        def fetched(remote, address, branch):
+            fetch(remote, address, branch)
+            monkeypatch.setattr(Remote, "fetch", fetch)
+            desktop.git("switch", "--quiet", "--create", "experiment")
+
+        before = desktop.git("rev-parse", "HEAD")
+        monkeypatch.setattr(Remote, "fetch", fetched)
+        answer = await desktop.done("sync_storage")
+        assert "another branch than main was checked out" in answer["message"]
+        assert desktop.git("rev-parse", "experiment") == before
+        assert not (desktop.home / "projects/new").exists()
 
 
 async def test_a_rejected_push_is_merged_and_pushed_again(remote, homes):

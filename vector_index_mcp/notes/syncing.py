@@ -280,8 +280,17 @@ class Syncing:
         """Move our branch forward to the remote's, or merge both; return what was decided.
 
         The result is None if neither was needed. Runs in the writer's thread.
+
+        Raises:
+            Refusal: If another branch has been checked out since the fetch began, among others.
         """
         writer, repository = self._writer, self._repository
+        if repository.branch() != branch:
+            raise Refusal(
+                Code.GIT_ERROR,
+                f"another branch than {branch.removeprefix('refs/heads/')} was checked out while "
+                "it was fetched",
+            )
         theirs = repository.commit_of(tracking(branch))
         writer.take_over_by_hand()
         ours = repository.commit_of(branch)

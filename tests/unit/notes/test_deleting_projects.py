@@ -28,6 +28,15 @@ def delete(kept, project):
     return kept.call("delete_project", project_id=project)["message"]
 
 
+def test_nothing_is_deleted_while_nobody_knows_whose_folder_it_is(kept):
+    kept.put("index.json", '{"projects": {"other": "evil",}}')
+    with pytest.raises(Refusal) as caught:
+        delete(kept, "evil")
+    assert caught.value.code is Code.FILE_SYSTEM_ERROR
+    assert "index.json cannot be read" in str(caught.value)
+    assert kept.texts["projects/evil/main.md"] == b"x"
+
+
 @pytest.mark.slow
 def test_a_folder_of_two_projects_goes_with_the_last_one(kept):
     enter(kept, evil="evil", also="evil", third="other")

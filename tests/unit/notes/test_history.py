@@ -103,6 +103,20 @@ def test_a_month_ends_where_it_ends():
 
 
 @pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        ("2026-11-22", "2024-02-29"),
+        ("2024-01-31", "2020-02-29"),
+        ("2024-02-29", "2024-02-29"),
+        ("1903-01-01", "1896-02-29"),
+    ],
+)
+def test_a_leap_day_is_the_last_one(now, expected):
+    found = datetime.fromtimestamp(moment_of("29 feb", datetime.fromisoformat(now)))
+    assert found.date() == datetime.fromisoformat(expected).date()
+
+
+@pytest.mark.parametrize(
     "words",
     [
         "", " ", "foo", "soon", "3", "17", "2026", "2026-11", "2026-13-01", "2026-02-30",

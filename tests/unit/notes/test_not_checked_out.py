@@ -384,6 +384,20 @@ def test_files_that_all_go_under_a_writer_are_not_deleted(origin, store, tmp_pat
     assert remaining(store) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
+def test_a_clone_in_the_place_of_an_open_store_is_waited_for(origin, store, tmp_path):
+    clone(origin, store)
+    with writer_of(tmp_path) as writer:
+        opened(writer)
+        writer.alone(writer.take_over_by_hand).result()
+        store.rename(tmp_path / "former")
+        cut_off(origin, store)
+        before = git(store, "rev-parse", "HEAD")
+        words = refusal(lambda: wrote(writer, {"projects/new/main.md": "x"}))
+        assert words.startswith("git has not checked out projects/")
+        assert git(store, "rev-parse", "HEAD") == before
+
+
 def test_the_doctor_says_so(tmp_path):
     with kept_by_hand(tmp_path) as kept:
         kept.commit(MAIN)

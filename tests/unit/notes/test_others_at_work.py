@@ -88,6 +88,20 @@ def test_what_a_killed_process_has_left_goes(writer, store, left):
     assert not (store / ".git" / left).exists()
 
 
+@pytest.mark.slow
+@posix_only
+@pytest.mark.parametrize("left", ["gc.pid", "gc.pid.lock"])
+def test_a_mark_that_git_itself_no_longer_heeds_stops_nothing(writer, store, monkeypatch, left):
+    """Its process was killed, and another one has its number by now."""
+    monkeypatch.setattr(upkeep, "_OTHERS_SECONDS", 0.1)
+    marked(store, os.getppid())
+    mark = (store / ".git/gc.pid").rename(store / ".git" / left)
+    hours_ago = time.time() - 13 * 3_600
+    os.utime(mark, (hours_ago, hours_ago))
+    wrote(writer, {A: "second"})
+    assert git(store, "show", f"HEAD:{A}") == "second"
+
+
 def test_a_lock_of_nobody_stops_nothing(writer, store):
     lock = store / ".git/gc.pid.lock"
     lock.touch()

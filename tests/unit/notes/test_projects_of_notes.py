@@ -151,6 +151,15 @@ def test_a_broken_index_leads_no_project_into_the_folder_of_another(disk):
     assert refusal(created, disk, "My App") is Code.FILE_SYSTEM_ERROR
 
 
+def test_nor_one_that_is_called_as_that_folder(disk):
+    folders(disk, "foo", "foo-1")
+    index(disk, {"projects": {"Foo!": "foo", "foo": "foo-1"}})
+    assert found(disk, "foo") == "projects/foo-1"
+    index(disk, '{"projects": {"Foo!": "foo", "foo": "foo-1",}}')
+    assert Projects(disk).find("foo") is None
+    assert refusal(created, disk, "foo") is Code.FILE_SYSTEM_ERROR
+
+
 # -- made and given up -------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ git can parse dates as well, but it takes everything that it does not understand
 import re
 from calendar import monthrange
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta, timezone
 
 from vector_index_mcp.errors import SettingsError
@@ -18,6 +19,7 @@ _DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _MONTHS = (
     "january february march april may june july august september october november december".split()
 )
+_LONGEST_WITHOUT_A_DAY = 8  # years between two 29ths of February, around 1900 and 2100
 _SHORTEST_NAME = 3  # of a day or a month: `tue`
 _COUNTS = {
     word: number
@@ -147,12 +149,16 @@ def _written_from_day(groups: _Groups, today: date) -> date:
 
 
 def _month_and_day(groups: _Groups, today: date) -> date:
-    name, day, year = groups
-    month = _place(name, _MONTHS) + 1
+    """Return the day; without a year, the last such day that is not after today."""
+    name, written_day, year = groups
+    month, day = _place(name, _MONTHS) + 1, _whole(written_day)
     if year:
-        return date(int(year), month, _whole(day))
-    found = date(today.year, month, _whole(day))
-    return found if found <= today else found.replace(year=today.year - 1)
+        return date(int(year), month, day)
+    for each in range(today.year, today.year - _LONGEST_WITHOUT_A_DAY - 1, -1):
+        with suppress(ValueError):
+            if (found := date(each, month, day)) <= today:
+                return found
+    raise ValueError(written_day)
 
 
 def _day_and_month(groups: _Groups, today: date) -> date:

@@ -47,10 +47,17 @@ class ByHand:
     """Sentences about the files that differ, perhaps only because git keeps them otherwise, and
     those with a conflict that somebody is resolving."""
     _is_whole: bool = False
-    """Whether no file was missing, or git had an index, when all were last looked at."""
+    """Whether no file was missing, or git had an index, when all were looked at."""
 
     def __post_init__(self) -> None:
         self.checkout = Checkout(self.disk)
+
+    def expect_checkout(self) -> None:
+        """Take files that are missing for ones that git has yet to check out, once more.
+
+        Another repository may have come to the place of the one that was looked at.
+        """
+        self._is_whole = False
 
     def kept(self, tree: Tree, places: Iterable[str]) -> set[str]:
         """Return the files at or below `places` that belong in the history, also missing ones.

@@ -91,6 +91,7 @@ class Opening:
         is_opened = self.presence.is_same_repository and not is_new
         was_interrupted = self._disk.status(_CHANGING) is not None
         if not is_opened:
+            by_hand.expect_checkout()
             self._repository.prepare()
         if was_interrupted or not is_opened:
             self._disk.tidy()

@@ -29,6 +29,9 @@ _MARK, _MARK_LOCK = "gc.pid", "gc.pid.lock"
 _MOST_MARK_BYTES = 1_000
 _PART = ".part"
 _OTHERS_SECONDS, _LOOK_SECONDS = 10.0, 0.005
+# git takes no notice of an older mark either (`lock_repo_for_gc` in builtin/gc.c): its process may
+# have been killed, and another one have its number by now.
+_OLDEST_MARK_SECONDS = 12 * 3_600.0
 
 
 def tidy(disk: Disk, repository: Repository) -> bool:
@@ -66,8 +69,8 @@ def without_pruning(disk: Disk) -> Iterator[None]:
             if time.monotonic() > last:
                 raise Refusal(
                     Code.GIT_ERROR,
-                    f"`git gc` has been running in {disk.root} for {_OTHERS_SECONDS:.0f} s; "
-                    "nothing was changed; try again when it has ended",
+                    f"`git gc` has been running in {disk.root} for {_OTHERS_SECONDS:.0f} s, as "
+                    f"{GIT}/{_MARK} says; nothing was changed; try again when it has ended",
                 )
             time.sleep(_LOOK_SECONDS)
     try:
@@ -122,16 +125,22 @@ def wait_for_others(disk: Disk) -> None:
 
 
 def _is_alive(folder: beneath.Folder, name: str) -> bool | None:
-    """Return whether the process in a mark or lock, another one, runs; None if it is not known."""
+    """Return whether the process in a mark or lock, another one, runs; None if it is not known.
+
+    What is older than git itself heeds is of a process that has ended.
+    """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
     try:
         with os.fdopen(folder.open(name, flags), "rb") as file:
             pid, _, host = file.read(_MOST_MARK_BYTES).strip().partition(b" ")
+            age = time.time() - os.fstat(file.fileno()).st_mtime
     except FileNotFoundError:
         return None
     is_here = host.decode("utf-8", "replace") == socket.gethostname()
     if sys.platform == "win32" or not is_here or not pid.isdigit():
         return None
+    if age > _OLDEST_MARK_SECONDS:
+        return False
     try:
         os.kill(int(pid), 0)  # sends nothing
     except ProcessLookupError:

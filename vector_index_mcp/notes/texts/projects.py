@@ -131,7 +131,7 @@ class Projects:
         for name in (project, slug(project)):
             if name not in taken and self._is_there(name):
                 # Without a readable `index.json`, several folders with this slug are ambiguous.
-                if self.problem and name != project and self._has_others(name):
+                if self.problem and self._has_others(name):
                     return None
                 return Project(project, f"{PROJECTS}/{name}")
         return None
