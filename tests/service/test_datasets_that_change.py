@@ -16,6 +16,7 @@ from shelves import DIMENSION, MODEL, TEXTS, embedded, manifest, metadata, put, 
 from waiting import eventually
 
 from vector_index_mcp.datasets import listing, registry
+from vector_index_mcp.datasets import service as datasets_service
 from vector_index_mcp.datasets.arguments import EVERYTHING, asked
 from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.dataset import Dataset
@@ -285,9 +286,7 @@ async def test_a_name_that_no_model_can_have_is_repeated_nowhere(root, name):
         assert name not in str(caught.value)
         found = await service.search(query(dataset=EVERYTHING))
         assert found.results[0].dataset == "sample"
-        assert list(found.notes) == [
-            f"dataset 'stranger' is left out: Failed to execute search: {NO_NAME}"
-        ]
+        assert list(found.notes) == [f"dataset 'stranger' is left out: {NO_NAME}"]
 
 
 async def test_a_query_waits_for_a_dataset_that_it_names_while_that_is_loaded(root):
@@ -386,8 +385,25 @@ async def test_without_a_model_it_is_said_what_to_install(root):
     embedder = FakeEmbedder(MODEL, DIMENSION)
     embedder.absent = "there is no model"
     async with running(root, embedder) as service:
-        with pytest.raises(Refusal, match="Failed to execute search: there is no model"):
+        words = "Failed to execute search: dataset 'sample' cannot be searched: there is no model"
+        with pytest.raises(Refusal, match=words):
             await service.search(query())
+        words = "Failed to execute search: dataset 'sample' is left out: there is no model"
+        with pytest.raises(Refusal, match=words):
+            await service.search(query(dataset=EVERYTHING))
+
+
+async def test_a_model_that_takes_too_long_is_told_as_a_timeout(root, monkeypatch):
+    await put(root)
+    await put(root, "other")
+    monkeypatch.setattr(datasets_service, "_MODEL_SECONDS", 0.01)
+    embedder = FakeEmbedder(MODEL, DIMENSION)
+    embedder.hold()
+    async with running(root, embedder) as service:
+        for wanted in ("sample", EVERYTHING):
+            with pytest.raises(Refusal) as caught:
+                await service.search(query(dataset=wanted))
+            assert caught.value.code is Code.SEARCH_TIMEOUT
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

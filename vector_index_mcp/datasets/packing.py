@@ -13,6 +13,7 @@ import shutil
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Self
@@ -37,6 +38,7 @@ _HEADERS = frozenset(
 )
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\- ]*(?:/[A-Za-z0-9_][A-Za-z0-9_.\- ]*){0,8}")
 _LONGEST_PATH = 400
+_OURS = re.compile(rf"\.[0-9]+{re.escape(PART)}")  # temporary folders of `add`, not of `make`
 _PART_SECONDS = 3_600  # an older temporary folder was left by a killed process
 _CODEC = "zstd"
 _DAMAGE = (tarfile.TarError, pa.ArrowException, ValueError, EOFError, RecursionError)
@@ -114,18 +116,24 @@ def add(file: Path, root: Path) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     part = root / f".{os.getpid()}{PART}"
     for left in root.glob(f".*{PART}"):
-        if left == part or time.time() - left.lstat().st_mtime > _PART_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        if not _OURS.fullmatch(left.name):
+            continue
+        with suppress(FileNotFoundError):  # another process may remove it, too
+            if left == part or time.time() - left.lstat().st_mtime > _PART_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
     try:
         part.mkdir()
         _unpack(file, part)
         found = manifest.read(part / manifest.NAME, part, part)
         folder = root / found.id
-        if folder.is_dir() and not (folder / manifest.NAME).exists():
+        is_taken = (folder / manifest.NAME).exists()
+        if folder.is_dir() and not is_taken and any(folder.iterdir()):
             raise BadDatasetError(f"{folder} holds other files; move them away")
         try:
             part.rename(folder)
         except OSError as error:
+            if not is_taken and not (folder / manifest.NAME).exists():
+                raise
             raise BadDatasetError(
                 f"Dataset '{found.id}' already exists; to replace it, delete it first: "
                 f"vector-index-mcp datasets delete {found.id} --output {shlex.quote(str(root))}"

@@ -9,7 +9,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -242,7 +242,10 @@ class Registry:
                 tasks.start_soon(self._load, each)
         if not self._loading:
             self._known.set()
-            await anyio.to_thread.run_sync(self._tidy)
+            self._replaced = [dataset for dataset in self._replaced if dataset.is_open]
+            served = [e.dataset for e in self._entries.values() if e.dataset is not None]
+            needed = {dataset.folder.name for dataset in (*served, *self._replaced)}
+            await anyio.to_thread.run_sync(self._tidy, needed)
 
     def _is_due(self, found: _Found) -> bool:
         entry = self._entries.get(found.path)
@@ -352,11 +355,12 @@ class Registry:
             return _Entry(found, error=_error(found, str(error)))
         return _Entry(found, dataset=dataset)
 
-    def _tidy(self) -> None:
-        """Remove tables from the cache that have been unused for a while."""
-        self._replaced = [dataset for dataset in self._replaced if dataset.is_open]
-        served = [entry.dataset for entry in self._entries.values() if entry.dataset is not None]
-        needed = {dataset.folder.name for dataset in (*served, *self._replaced)}
+    def _tidy(self, needed: Set[str]) -> None:
+        """Remove tables from the cache that have been unused for a while; runs in a thread.
+
+        Args:
+            needed: The names of those that are in use.
+        """
         now = time.monotonic()
         unneeded: dict[str, float] = {}
         with contextlib.suppress(OSError), os.scandir(self._cache) as entries:

@@ -124,7 +124,7 @@ class Datasets:
             SettingsError: If the dataset's id is taken or not valid.
             VectorIndexError: If the dataset cannot be made.
         """
-        job = self.workshop.begin(order)
+        job = await self.workshop.begin(order)
         await job.ended.wait()
         if job.made is None:
             raise VectorIndexError(job.error)
@@ -198,13 +198,18 @@ class Datasets:
             able = []
             for dataset in chosen:
                 meaning = meanings[plain(dataset.model)]
-                refusal = _refusal_of(dataset, meaning)
-                if refusal is None and meaning.vector is not None:
+                name, reason = dataset.manifest.id, _obstacle(dataset, meaning)
+                if not reason and meaning.vector is not None:
                     able.append((dataset, meaning.vector))
-                elif refusal is not None and asked.ids:
-                    raise refusal
+                elif asked.ids:
+                    raise meaning.timeout or failed(
+                        f"dataset '{name}' cannot be searched: {reason}"
+                    )
                 else:
-                    notes.append(f"dataset '{dataset.manifest.id}' is left out: {refusal}")
+                    notes.append(f"dataset '{name}' is left out: {reason}")
+            timeouts = [meaning.timeout for meaning in meanings.values() if meaning.timeout]
+            if len(timeouts) == len(meanings):
+                raise timeouts[0]
             results = await self._searched(asked, able, notes)
         notes += filter(None, [lack])
         return Found(results, round(1_000 * (time.monotonic() - began)), notes)
@@ -219,9 +224,10 @@ class Datasets:
                     found = await self._models.embedded(meaning.model, query)
                 meaning.vector, meaning.digest = found
             except EmbeddingError as error:
-                meaning.refusal = failed(self._remedies.message(error))
+                meaning.reason = self._remedies.message(error)
             except TimeoutError:
-                meaning.refusal = timed_out(_MODEL_SECONDS)
+                meaning.timeout = timed_out(_MODEL_SECONDS)
+                meaning.reason = str(meaning.timeout)
 
         async with anyio.create_task_group() as tasks:
             for meaning in meanings.values():
@@ -295,22 +301,25 @@ class _Meaning:
     vector: Vector | None = None
     digest: str = ""
     """The digest of the model's weights."""
-    refusal: Refusal | None = None
+    reason: str = ""
+    """Why there is no vector; empty if there is one."""
+    timeout: Refusal | None = None
+    """The refusal of a search that needs the vector, if making it took too long."""
 
 
-def _refusal_of(dataset: Dataset, meaning: _Meaning) -> Refusal | None:
-    """Return why a dataset cannot answer; None if it can."""
-    name, model, facts = dataset.manifest.id, dataset.model, dataset.facts
+def _obstacle(dataset: Dataset, meaning: _Meaning) -> str:
+    """Return why a dataset cannot answer; empty if it can."""
+    model, facts = dataset.model, dataset.facts
     if meaning.vector is None:
-        return meaning.refusal
+        return meaning.reason
     if dataset.digest and not is_of_model(dataset.digest, meaning.digest):
-        return failed(
-            f"dataset '{name}' was made with other weights of the model {model} than this machine "
-            "has; make it again"
+        return (
+            f"it was made with other weights of the model {model} than this machine has; make it "
+            "again"
         )
     if facts.count and facts.dimension != len(meaning.vector):
-        return failed(
-            f"dataset '{name}' has vectors of {facts.dimension} dimensions, but {model} makes "
+        return (
+            f"it has vectors of {facts.dimension} dimensions, but {model} makes "
             f"{len(meaning.vector)} here; correct the model in its manifest, or make it again"
         )
-    return None
+    return ""

@@ -188,20 +188,20 @@ class Workshop:
         """Whether something is being made."""
         return any(not job.ended.is_set() for job in self.jobs)
 
-    def begin(self, order: Order) -> Job:
-        """Start a job that makes a dataset. Returns at once.
+    async def begin(self, order: Order) -> Job:
+        """Start a job that makes a dataset; do not wait for its end.
 
         Raises:
             BusyError: If too many datasets are being made, or this one is.
             SettingsError: If the dataset's id is taken or not valid.
         """
         assert self._tasks is not None  # callers begin jobs only while it is running
+        await anyio.to_thread.run_sync(_place_of, order, self._root)
         waiting = [job for job in self.jobs if not job.ended.is_set()]
         if len(waiting) >= _MOST_JOBS:
             raise BusyError(f"{_MOST_JOBS} datasets are being made; try again when one is done")
         if any(job.order.about.id == order.about.id for job in waiting):
             raise BusyError(f"dataset '{order.about.id}' is being made already")
-        _place_of(order, self._root)
         job = Job(next(self._numbers), order)
         ended = [each for each in self.jobs if each not in waiting]
         self.jobs = [*ended[-_KEPT_JOBS:], *waiting, job]

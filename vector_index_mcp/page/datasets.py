@@ -90,7 +90,7 @@ class DatasetsPage:
         order = await anyio.to_thread.run_sync(
             lambda: workshop.order_of(given, allow_broad=allow_broad)
         )
-        return _job(datasets.workshop.begin(order))
+        return _job(await datasets.workshop.begin(order))
 
     async def _cancel(self, given: Mapping[str, Any]) -> Any:
         number = given.get("number")

@@ -1,6 +1,7 @@
 """A packed dataset is the same one elsewhere, and a file that is made to do harm does none."""
 
 import io
+import os
 import shutil
 import tarfile
 from random import Random
@@ -29,6 +30,24 @@ def root(tmp_path):
     """Where somebody else has datasets."""
     (tmp_path / "theirs").mkdir()
     return tmp_path / "theirs"
+
+
+def test_an_empty_folder_is_free(folder, root, tmp_path):
+    packing.pack(folder, tmp_path / "sent.tar.zst")
+    (root / "sample").mkdir()
+    assert packing.add(tmp_path / "sent.tar.zst", root) == root / "sample"
+
+
+def test_only_its_own_unfinished_folders_are_removed(folder, root, tmp_path):
+    """Making a dataset takes hours, and its folder is called `.ID.PID.part` meanwhile."""
+    packing.pack(folder, tmp_path / "sent.tar.zst")
+    made, left = root / ".big.4711.part", root / ".4712.part"
+    for each in (made, left):
+        each.mkdir()
+        os.utime(each, (0, 0))
+    packing.add(tmp_path / "sent.tar.zst", root)
+    assert made.exists()
+    assert not left.exists()
 
 
 def files_of(folder):
