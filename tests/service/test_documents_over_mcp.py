@@ -27,6 +27,7 @@ from qmd import FILES, LOREM, documents_of, serving, settled, written
 from waiting import eventually, held_at
 from writing import write
 
+from vector_index_mcp.documents import service
 from vector_index_mcp.documents.configuration import Collection, read
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.errors import BusyError, SettingsError, StorageError
@@ -885,6 +886,29 @@ async def test_a_configuration_that_is_broken_by_hand_loses_nothing(live):
     assert "index.yml" in documents.problem
     assert len(await results_of(client, query="budget")) == 3
     assert configuration.read_text("utf-8") == "collections: ["
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+async def test_a_configuration_that_is_being_replaced_loses_nothing(live, is_missing, monkeypatch):
+    """Whoever saves a file may empty or delete it first, and write it a moment later."""
+    documents, client, folder = live
+    configuration = folder / "conf/index.yml"
+    text, stamp = configuration.read_text("utf-8"), documents._stamp
+    monkeypatch.setattr(service, "_LOOK_SECONDS", 3_600.0)
+    configuration.write_text(text, "utf-8")
+    await eventually(lambda: documents._stamp != stamp)  # from now on nobody else looks
+    for _ in range(2):
+        configuration.write_text("", "utf-8")
+        if is_missing:
+            configuration.unlink()
+        await documents.follow()
+        configuration.write_text(text, "utf-8")
+        await documents.follow()
+        assert len(await results_of(client, query="budget")) == 3
+    configuration.write_text("", "utf-8")
+    await documents.follow()
+    await documents.follow()
+    assert await results_of(client, query="budget") == []
 
 
 @pytest.mark.parametrize("path", ["/", "~", ".."])

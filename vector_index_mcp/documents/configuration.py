@@ -23,6 +23,7 @@ from pathlib import Path
 
 from vector_index_mcp.documents.yaml_text import MOST_CHARS, Node, YamlError, parsed
 from vector_index_mcp.errors import SettingsError, UnknownError, quoted, sentence
+from vector_index_mcp.files.state import state_of
 
 DEFAULT_PATTERN = "**/*.md"
 COLLECTIONS, GLOBAL_CONTEXT, CONTEXT = "collections", "global_context", "context"
@@ -99,6 +100,15 @@ def read(path: Path) -> Configuration:
         SettingsError: If the file cannot be read or is not valid; names the file and the line.
     """
     return understood(path, text_of(path))
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """Return what differs between any two states of the file at `path`; empty if there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - follows links, as reading the file does
+    except OSError:
+        return ()
+    return state_of(status)
 
 
 def text_of(path: Path) -> str:

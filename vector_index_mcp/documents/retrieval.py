@@ -23,7 +23,8 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.scan import UNKNOWN, Stamp
 from vector_index_mcp.indexing.ledger import Ledger
 
-_MOST_BYTES_TOGETHER = 2_000_000
+_MOST_BYTES_TOGETHER = 2_000_000  # of what one call returns
+_MOST_BYTES_READ = 50_000_000  # for one call, which may return a few lines of each document
 _MOST_SUGGESTED = 3
 _CONVERSION_SECONDS = 10.0  # how long to wait for the conversion of a document that has changed
 
@@ -194,13 +195,13 @@ async def multi_get(
 
     errors = await anyio.to_thread.run_sync(find_none)
     texts: list[Text | TooLarge] = []
-    together = 0
+    amount = _Amount()
     for number, key in enumerate(matched.keys):
         size = await anyio.to_thread.run_sync(_size_of_text, documents, key)
         if size > max_bytes:
             texts.append(TooLarge(key, size))
             continue
-        if together and together + size > _MOST_BYTES_TOGETHER:
+        if not amount.has_room(size, part):
             left = len(matched.keys) - number
             errors.append(f"{counted(left, 'more file')} matched; ask for fewer files at once")
             break
@@ -211,11 +212,30 @@ async def multi_get(
         if text.size > max_bytes:
             texts.append(TooLarge(key, text.size))
             continue
-        together += text.size
-        texts.append(_shortened(text, part, is_rest=is_rest))
+        texts.append(shown := _shortened(text, part, is_rest=is_rest))
+        amount.add(text, shown)
     if errors and (reason := await out_of_reach(documents)):
         errors.append(reason)
     return Many(tuple(texts), tuple(errors))
+
+
+@dataclass(slots=True)
+class _Amount:
+    """How much one call of `multi_get` has read and returns, in bytes."""
+
+    returned: int = 0
+    read: int = 0
+
+    def has_room(self, size: int, part: Part) -> bool:
+        """Return whether a text of `size` bytes may be read, too; the first one always may."""
+        least = size if part.max_lines is None else 0  # how long lines are is not known before
+        return not self.returned or (
+            self.returned + least <= _MOST_BYTES_TOGETHER and self.read + size <= _MOST_BYTES_READ
+        )
+
+    def add(self, text: Text, shown: Text) -> None:
+        self.read += text.size
+        self.returned += len(shown.body.encode())
 
 
 def places_of(documents: Documents) -> Places:

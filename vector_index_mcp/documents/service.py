@@ -4,18 +4,16 @@ It does not know who asks, or how: a server calls its methods while it is `runni
 """
 
 import logging
-import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.documents import catalog, editing, updating
-from vector_index_mcp.documents.configuration import Collection, Configuration, read
+from vector_index_mcp.documents import catalog, editing, pulling, updating
+from vector_index_mcp.documents.configuration import Collection, Configuration, read, stamp_of
 from vector_index_mcp.documents.folders import folder_of, linked_now, renamed
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.language_model import LanguageModel
@@ -26,7 +24,6 @@ from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, is_broad
-from vector_index_mcp.files.state import state_of
 from vector_index_mcp.indexing.asking import wait_for_first_scan
 from vector_index_mcp.indexing.derived import Derived
 from vector_index_mcp.indexing.following import settle
@@ -84,6 +81,8 @@ class Documents:
         self.language_model = language_model
         self._following = anyio.Lock()
         self._stamp: object = None
+        self._lists_nothing = False
+        """Whether the file was missing or empty when it was last looked at."""
         self._links: Derived[catalog.LinkMap] = Derived()
 
     # -- lifetime --------------------------------------------------------------------------
@@ -116,10 +115,17 @@ class Documents:
             await self.follow()
             await anyio.sleep(_LOOK_SECONDS)
 
-    async def follow(self) -> None:
-        """Bring the index to the collections that the configuration lists now."""
+    async def follow(self, *, is_sure: bool = False) -> None:
+        """Bring the index to the collections that the configuration lists now.
+
+        A file that lists nothing any more is believed when it is looked at again: whoever saves a
+        file may delete or empty it first, and an index that is dropped has to be built anew.
+
+        Args:
+            is_sure: Whether the file is believed at once.
+        """
         async with self._following:
-            stamp = await anyio.to_thread.run_sync(_stamp_of, self.home.configuration)
+            stamp = await anyio.to_thread.run_sync(stamp_of, self.home.configuration)
             if stamp == self._stamp:
                 await self._follow_links()
                 return
@@ -129,6 +135,10 @@ class Documents:
                 self.problem = str(error)
                 _log.warning("%s", error)
             else:
+                before, self._lists_nothing = self._lists_nothing, not found.collections
+                is_doubtful = self._lists_nothing and not before and not is_sure
+                if is_doubtful and self.configuration.collections:
+                    return
                 self.problem = ""
                 self._apply(found, folders)
             self._stamp = stamp
@@ -168,7 +178,7 @@ class Documents:
     async def _edit(self, change: Callable[..., None], *arguments: object) -> None:
         """Change the configuration's file, and the index with it."""
         await anyio.to_thread.run_sync(change, self.home.configuration, *arguments)
-        await self.follow()
+        await self.follow(is_sure=True)
 
     async def add(self, collection: Collection) -> int:
         """Add a collection and index it; return how many documents it has.
@@ -269,7 +279,7 @@ class Documents:
             collections = self.configuration.collections
             pulled = {}
             if pull:
-                pulled = {c.name: await updating.pull(c.path) for c in collections}
+                pulled = {c.name: await pulling.pull(c.path) for c in collections}
             await self._settle()
             return [
                 updating.update_of(c, before, self.index.ledger, pulled.get(c.name, ""))
@@ -373,14 +383,6 @@ class Documents:
                 "server": status.progress.embedder_notice,
             },
         )
-
-
-def _stamp_of(path: Path) -> tuple[int, ...]:
-    try:
-        status = os.stat(path)  # noqa: PTH116 - follows links, as reading the file does
-    except OSError:
-        return ()
-    return state_of(status)
 
 
 def _named(record: FileRecord) -> str:
