@@ -252,8 +252,10 @@ class _Session:
 
     def _use(self, service: Connection) -> None:
         """Send what waits to a service, and from now on what the client says."""
-        self._services.put(service)  # first: it may take no more before its answers are read
         with self._sending:
+            # Before anything is sent: it may take no more until its answers are read. With the
+            # lock held: if it has ended already, `_settle` must find what is sent to it here.
+            self._services.put(service)
             self._last = self._service = service
             self._is_renewing = False
             waiting, self._waiting = self._waiting, {}
