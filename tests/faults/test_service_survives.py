@@ -28,7 +28,7 @@ from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.errors import Problem, StoreError
-from vector_index_mcp.indexing import indexer, keeper
+from vector_index_mcp.indexing import indexer, keeper, scanned
 from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
@@ -518,7 +518,8 @@ async def test_an_index_deleted_under_the_running_service_is_built_anew(
 async def test_a_project_moved_away_in_the_middle_of_a_run_is_not_forgotten(
     project, embedder, monkeypatch, force_reindex
 ):
-    monkeypatch.setattr(indexer, "FILES_PER_BATCH", 5)
+    for module in (indexer, scanned):
+        monkeypatch.setattr(module, "FILES_PER_BATCH", 5)
     codebase = codebase_of(project, embedder, uri=str(project.parent / "index"))
     async with codebase.running(Role.VISITOR):
         await converged(codebase)

@@ -31,9 +31,9 @@ from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
 from vector_index_mcp.indexing import asking
-from vector_index_mcp.indexing.indexer import FILES_PER_BATCH
 from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.role import Role
+from vector_index_mcp.indexing.scanned import FILES_PER_BATCH
 
 pytestmark = pytest.mark.anyio
 
@@ -355,7 +355,7 @@ async def test_files_changed_on_their_way_into_the_index_are_indexed_as_they_are
     gate = Gate(codebase)
 
     async def is_next_batch_prepared():
-        return len(codebase.index.indexer._passage._batches) == 2
+        return len(codebase.index.indexer._scanned._passage._batches) == 2
 
     async with codebase.running(Role.VISITOR):
         await gate.wait()

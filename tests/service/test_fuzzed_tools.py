@@ -27,7 +27,7 @@ EXAMPLES = 150
 REFUSALS = re.compile(
     r"(query is missing|(query|path|language) must be a text |(top_k|max_tokens) must be a whole |"
     r"there is no argument '|the query is empty;|the query has no word |path has |"
-    r"language is not known: |path is not a glob )"
+    r"language is not known: |path is not a glob |path=)"
 )
 INJECTIONS = [
     "' OR 1=1 --", "') OR (1=1", "\\' OR true; DROP TABLE chunks", "apple\0", "%", "_", "''", '"',

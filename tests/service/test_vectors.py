@@ -15,7 +15,7 @@ from vector_index_mcp.engine.store.index import Manifest, discard
 from vector_index_mcp.engine.types import UnembeddedChunk
 from vector_index_mcp.errors import ModelNotFoundError, StorageError, WorkerDiedError
 from vector_index_mcp.files.scan import Changes
-from vector_index_mcp.indexing import indexer, vectors
+from vector_index_mcp.indexing import indexer, scanned, vectors
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
@@ -302,7 +302,8 @@ async def test_what_kills_every_worker_is_tried_again_if_all_is_made_anew(tmp_pa
 
 
 async def test_vectors_are_made_although_the_text_they_waited_for_is_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr(indexer, "FILES_PER_BATCH", 2)
+    for module in (indexer, scanned):
+        monkeypatch.setattr(module, "FILES_PER_BATCH", 2)
     root, outside = write(tmp_path / "project", {"one.py": "apple = 1\n"}), tmp_path / "outside"
     write(outside, {f"m{n}.py": f"def name_{n}(): pass\n" for n in range(3)})
     codebase = codebase_of(root, FakeEmbedder(), quiet_seconds=0.0, longest_seconds=0.0)

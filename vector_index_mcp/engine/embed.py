@@ -146,6 +146,7 @@ class WorkerEmbedder:
             is_unused = self.state == "ready" and not self._replies
             if is_unused and idle >= self._idle_seconds and self._process is not None:
                 self._is_resting = True
+                self._set_state("loading")  # requests wait for the next worker
                 self._process.kill()
             await anyio.sleep(max(0.05, self._idle_seconds - idle if is_unused else 1.0))
 
@@ -356,6 +357,7 @@ class WorkerEmbedder:
             self.sharers = header["count"]
         elif event == "resting":  # the shared host has ended the worker to free memory
             self._is_resting = True
+            self._set_state("loading")
         elif event == "ready":
             self.precision = header["precision"]
             self._last_use = anyio.current_time()

@@ -7,14 +7,21 @@ all memory. Libraries are imported when a file needs them; PDF and Word need the
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 NEEDS_EXTRA = "needs the extra `formats` to be read"
 UNREADABLE = "cannot be converted to text"
+_OF_THE_EXTRA = ("mammoth", "pypdfium2")
 
 _MOST_PAGES = 2_000  # of a PDF
 _MOST_CELLS = 10_000
 _MOST_OUTPUT_CHARS = 2_000  # of each cell of a notebook: people seldom search for outputs
+
+
+def has_extra() -> bool:
+    """Return whether the extra `formats` is installed."""
+    return all(find_spec(name) is not None for name in _OF_THE_EXTRA)
 
 
 class ConversionError(Exception):

@@ -5,6 +5,7 @@ A repository may name any path. `os.path` is used where `pathlib` would raise fo
 
 import contextlib
 import functools
+import logging
 import os
 import re
 import subprocess
@@ -13,11 +14,14 @@ from pathlib import Path
 
 from vector_index_mcp.files.state import State, state_of
 
+_log = logging.getLogger(__name__)
+
 _GIT_TIMEOUT_SECONDS = 5
 _OF_SETTINGS = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 _LONGEST_POINTER_BYTES = 10_000
 _EXCLUDES_FILE, _IGNORES_CASE = "core.excludesfile", "core.ignorecase"
 _TRUE = frozenset({"true", "yes", "on", "1"})
+_last_settings: dict[Path, Mapping[str, str]] = {}  # git's last answer, by folder
 
 
 def top_of(folder: Path) -> Path | None:
@@ -125,9 +129,16 @@ def _settings(folder: Path) -> Mapping[str, str]:
     """Return git's settings that decide what is ignored.
 
     Only git knows them, because settings may include other files. Asking starts a process, so git
-    is asked again only when the settings have changed.
+    is asked again only when the settings have changed, or when it could not answer: its last answer
+    holds meanwhile, since without the user's excludes file we would read what git ignores.
     """
-    return _asked_settings(folder, tuple(map(_state_of, settings_of(folder))))
+    try:
+        found = _asked_settings(folder, tuple(map(_state_of, settings_of(folder))))
+    except (OSError, subprocess.SubprocessError) as error:
+        _log.warning("git does not say what it ignores in %s: %s", folder, error)
+        return _last_settings.get(folder, {})
+    _last_settings[folder] = found
+    return found
 
 
 def forget_settings() -> None:
@@ -144,6 +155,12 @@ def _state_of(path: Path) -> tuple[str, State]:
 
 @functools.lru_cache(maxsize=16)
 def _asked_settings(folder: Path, state: tuple[tuple[str, State], ...]) -> Mapping[str, str]:
+    """Ask git for its settings; `state` is what they depend on.
+
+    Raises:
+        OSError: If git cannot be started.
+        subprocess.SubprocessError: If it does not answer in time.
+    """
     wanted = f"^({re.escape(_EXCLUDES_FILE)}|{re.escape(_IGNORES_CASE)})$"
     try:
         answer = subprocess.run(
@@ -155,7 +172,7 @@ def _asked_settings(folder: Path, state: tuple[tuple[str, State], ...]) -> Mappi
             timeout=_GIT_TIMEOUT_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.SubprocessError):
+    except FileNotFoundError:  # it is not installed, or the folder is gone
         return {}
     if answer.returncode != 0:  # none is set
         return {}

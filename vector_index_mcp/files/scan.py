@@ -4,12 +4,13 @@ import contextlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
 from vector_index_mcp.files import beneath
+from vector_index_mcp.files.first import First
 from vector_index_mcp.files.folder import Folder, absence_of, out_of_reach
 from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
 
@@ -41,7 +42,7 @@ class Tree:
     files: dict[str, Stamp] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     """Folders that could not be listed or entered, or are too deep, with a trailing slash. Nothing
-    is known about their files."""
+    is known about their files. Also files at the top that cannot be looked at."""
     left_out: int = 0
     """How many files and folders are beyond `MOST_FILES`; for the same tree, always the same."""
     folders: int = 0
@@ -56,8 +57,10 @@ class Tree:
         """Return those of `keys` that were not found and may be there all the same."""
         if not self.unreadable:
             return []
-        unreadable = tuple(self.unreadable)
-        return [key for key in keys if key.startswith(unreadable) and key not in self.files]
+        files = {key for key in self.unreadable if not key.endswith("/")}
+        folders = tuple(key for key in self.unreadable if key.endswith("/"))
+        lost = (key for key in keys if key in files or key.startswith(folders))
+        return [key for key in lost if key not in self.files]
 
 
 @dataclass(slots=True)
@@ -138,8 +141,8 @@ def _note(
 ) -> list[str]:
     """Note the files at the path `here`; return the paths of the folders there to be walked."""
     prefix = here + "/" if here else ""
-    files = _First(MOST_FILES - len(tree.files))
-    folders = _First(MOST_FILES - tree.folders)
+    files = First(MOST_FILES - len(tree.files))
+    folders = First(MOST_FILES - tree.folders)
     for entry in entries:
         path = prefix + entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -168,29 +171,6 @@ def _note(
         tree.unreadable += [folder.key_of(path) + "/" for path in found]
         return []
     return found
-
-
-class _First:
-    """Keeps the first `most` entries by name, in bounded memory."""
-
-    _SLACK = 1_000
-
-    def __init__(self, most: int) -> None:
-        self.left_out = 0
-        self._most = most
-        self._entries: list[os.DirEntry[str]] = []
-
-    def add(self, entry: os.DirEntry[str]) -> None:
-        self._entries.append(entry)
-        if len(self._entries) > 2 * self._most + self._SLACK:
-            self.sorted()
-
-    def sorted(self) -> Sequence[os.DirEntry[str]]:
-        """Return the first of the added entries."""
-        self._entries.sort(key=lambda entry: entry.name)
-        self.left_out += max(0, len(self._entries) - self._most)
-        del self._entries[self._most :]
-        return self._entries
 
 
 def compare(

@@ -25,6 +25,7 @@ from watchdog.events import (
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from vector_index_mcp.errors import ProjectError
+from vector_index_mcp.files.beneath import tells_absence
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import RULES
 
@@ -67,7 +68,7 @@ class Watch:
             is_ignored_folder: Returns whether the folder at a path in one of them needs no watch.
             on_dirty: Called on the observer's thread with keys, and with RULES. If a folder was
                 made, deleted or moved, only its own key is reported.
-            on_problem: Called on the observer's thread with EVENTS_LOST or WATCH_LIMIT.
+            on_problem: Called on any thread with EVENTS_LOST or WATCH_LIMIT.
             on_unfinished: Called like `on_dirty`, with files that are being written and not closed
                 yet; None to report these to `on_dirty` as well.
         """
@@ -91,7 +92,7 @@ class Watch:
         try:
             self._observer = self._started(signs)
         except OSError as error:
-            # Of these, the kernel has given all that one user may have.
+            # The user's limit of watches or instances is reached.
             are_few = error.errno in {errno.EMFILE, errno.ENOSPC}
             limits = "raise fs.inotify.max_user_instances and max_user_watches; "
             raise ProjectError(
@@ -127,7 +128,9 @@ class Watch:
             observer.look_out_for(map(str, signs))
         try:
             others = observer.settle_everything() if everywhere else observer.settle()
-        except OSError:  # the folder is gone, which a scan will find
+        except OSError as error:
+            if not tells_absence(error):  # if the folder is gone, a scan will find that
+                self._on_problem(WATCH_LIMIT)
             return []
         return self._keys_of(others)
 

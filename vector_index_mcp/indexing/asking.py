@@ -22,7 +22,7 @@ from vector_index_mcp.errors import (
     StoreError,
 )
 from vector_index_mcp.indexing.checking import Checked, check_against_disk
-from vector_index_mcp.indexing.indexer import FEW_CHANGES, Indexer
+from vector_index_mcp.indexing.indexer import FEW_CHANGES
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live, Use
 from vector_index_mcp.indexing.run import Kind
@@ -320,26 +320,21 @@ async def _wait_for_changes(live_index: LiveIndex) -> bool:
     one without it at once.
 
     Returns:
-        Whether there were any.
+        Whether there were any, and all of them are indexed now.
     """
     indexer = live_index.indexer
     if indexer is None or live_index.progress.is_catching_up or indexer.is_in_error:
         return False
     now, live = anyio.current_time(), indexer.live
-    if not 0 < _saved_count(indexer) <= FEW_CHANGES or now < live.no_patience_before:
+    if not 0 < indexer.saved_path_count <= FEW_CHANGES or now < live.no_patience_before:
         return False
     with anyio.move_on_after(_CHANGES_PATIENCE_SECONDS):
-        while _saved_count(indexer) > 0:
+        while indexer.saved_path_count > 0:
             with anyio.move_on_after(_LOOK_SECONDS):
                 await live.text_moved.wait()
         return True
     live.no_patience_before = now + _IN_VAIN_SECONDS
     return False
-
-
-def _saved_count(indexer: Indexer) -> int:
-    """How many changes wait, or are being indexed, but for files that processes keep open."""
-    return indexer.outdated_path_count - indexer.queue.unfinished_count
 
 
 async def wait_for_first_scan(live_index: LiveIndex) -> None:

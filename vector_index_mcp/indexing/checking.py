@@ -87,6 +87,8 @@ def _shown(chunk: StoredChunk, texts: "_Texts", checked: Checked) -> StoredChunk
     checked.stale.add(key)
     if chunk.text in here:
         return chunk
+    # It may have been saved after the stamp was taken, and hold a secret since.
+    lines = texts.lines(folder, key, is_masked=True)
     return _where_it_is_now(chunk, lines) or _as_it_is_now(chunk, lines)
 
 

@@ -11,35 +11,31 @@ so that a search finds a file saved in the middle of a long run before the run g
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from functools import partial
 
 import anyio
 
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.errors import ProjectError, StorageError, StoreError
+from vector_index_mcp.files.conversion import has_extra
 from vector_index_mcp.files.scan import Changes, Tree, compare
 from vector_index_mcp.indexing.ledger import Stamps
 from vector_index_mcp.indexing.live import Live, Use
 from vector_index_mcp.indexing.opening import Opened
 from vector_index_mcp.indexing.outlook import Outlook
-from vector_index_mcp.indexing.passage import Passage
 from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.rebuild import Rebuild
 from vector_index_mcp.indexing.run import TRIES_OF_A_RUN, Kind, Run
 from vector_index_mcp.indexing.runs import Runs
+from vector_index_mcp.indexing.scanned import FILES_PER_BATCH, Scanned
 from vector_index_mcp.indexing.state import State, StateMachine
-from vector_index_mcp.indexing.worklist import Worklist
 
 _log = logging.getLogger(__name__)
-# Few enough that a change waits at most about half a second for the batch before it, and many
-# enough that the commits (30 to 60 ms each) hardly count.
-FILES_PER_BATCH, FEW_CHANGES = 200, 20
-"""How many files a batch has at most; how many changes are indexed within a second."""
+FEW_CHANGES = 20
+"""How many changes are indexed within a second."""
 _RETRY_SECONDS = (0.5, 1, 2, 5, 10, 30)  # after the first, second, ... failure in a row
-_QUIET_SECONDS = 60  # without a change, after which the store drops old versions
 
 
 class Indexer:
@@ -75,8 +71,7 @@ class Indexer:
         self._state = state
         self._chunker = chunker
         self._start_over = start_over
-        self._worklist = Worklist()
-        self._passage = self._new_passage()
+        self._scanned = Scanned(live, pipeline)
         self._rebuild: Rebuild | None = None
         self.renames: list[tuple[str, str]] = []  # of folders whose rows have their old keys still
         self.failures = 0
@@ -108,13 +103,18 @@ class Indexer:
     def pending_path_count(self) -> int:
         """How many changed files and folders are not indexed yet."""
         late = self._pipeline.crew.late_count
-        waiting = len(self._worklist) + len(self._passage) + len(self.renames)
-        return len(self.queue) + waiting + self._in_hand + late
+        waiting = len(self.queue) + len(self._scanned) + len(self.renames)
+        return waiting + self._in_hand + late
 
     @property
     def outdated_path_count(self) -> int:
         """The same without those that `settled` has found up to date."""
         return self.pending_path_count - self.queue.settled_count
+
+    @property
+    def saved_path_count(self) -> int:
+        """The same without files that some process keeps open and may write again."""
+        return self.pending_path_count - len(self.queue) + self.queue.saved_count
 
     @property
     def is_in_error(self) -> bool:
@@ -128,19 +128,19 @@ class Indexer:
 
     def is_text_first(self) -> bool:
         """Whether a scan or rebuild still has text to commit; nothing is embedded until it ends."""
-        return self._has_scanned or self._rebuild is not None
+        return bool(self._scanned) or self._rebuild is not None
 
     # -- the task --------------------------------------------------------------------------
 
     async def write_forever(self) -> None:
         """Take work off the queue and commit it, until cancelled."""
         while True:
-            with anyio.move_on_after(_QUIET_SECONDS) as quiet:
+            with anyio.move_on_after(self.live.seconds_to_rest):
                 await self.queue.wait()
             if self.queue.has_saved:  # starting a child takes less time than they need to settle
                 await self._pipeline.crew.warm_up()
             try:
-                await self._work(is_quiet=quiet.cancelled_caught)
+                await self._work()
             except ProjectError as error:
                 await self._give_up(error)
             except StoreError as error:
@@ -149,11 +149,12 @@ class Indexer:
                 else:
                     await self._pause(error)
 
-    async def _work(self, *, is_quiet: bool) -> None:
+    async def _work(self) -> None:
         worked = await self._step()
         if not self.is_text_first():
             await self._pipeline.crew.rest()
-        if is_quiet:
+        # Not the time since the last wake counts: sweeps, and files that are ignored, wake us, too.
+        if not self.is_text_first() and not self.live.seconds_to_rest:
             await self._pipeline.crew.end()
             await self.live.rest()
         else:
@@ -182,12 +183,13 @@ class Indexer:
                 self._in_hand = 0
         elif self.runs.is_walk_due:
             await self._walk()
-        elif self._has_scanned:
+        elif self._scanned:
             await self._index_scanned()
         elif self._rebuild is not None:
             await self._continue_rebuild(self._rebuild)
-        else:
+        elif self.runs.current is None:
             return False
+        # Also if nothing is left but to end the run: an error may have come in between.
         await self._after_step()
         return True
 
@@ -213,38 +215,21 @@ class Indexer:
 
     # -- text ------------------------------------------------------------------------------
 
-    def _new_passage(self) -> Passage:
-        take = partial(self._worklist.take, FILES_PER_BATCH)
-        return Passage(self._pipeline, self.live.index.store, self.live.ledger, take)
-
-    def _aim_passage(self) -> None:
-        """Direct the files that scans found into the current generation."""
-        self._worklist.add(self._passage.give_back())
-        self._passage = self._new_passage()
-
-    @property
-    def _has_scanned(self) -> bool:
-        return len(self._worklist) > 0 or len(self._passage) > 0
-
-    def _coming(self) -> Collection[str]:
-        """The files that are on their way into the index."""
-        return dict.fromkeys([*self._worklist.dirty, *self._passage.files])
-
     def _settle(self, changes: Changes) -> None:
-        """Drop what is listed or prepared of these files: they were looked at since."""
-        self._worklist.settle(changes)
-        self._passage.settle(changes)
-        changes.gone = [key for key in changes.gone if self.live.ledger.get(key) is not None]
+        """Drop what scans found of these files, and what is not in the index anyway."""
+        self._scanned.drop_looked_at(changes)
+        known, torn = self.live.ledger, self._pipeline.torn
+        changes.gone = [key for key in changes.gone if known.get(key) is not None or key in torn]
 
     async def _index_touched(self, touched: list[str]) -> None:
         if self._rebuild is not None:
             self._rebuild.touched.update(touched)
-        known = Stamps(self.live.ledger, self._coming())
+        known = Stamps(self.live.ledger, self._scanned.coming)
         with self.live.activity.of("a look at what changed"):
             changes = await self.outlook.look(touched, known)
         self._settle(changes)
         if len(changes.dirty) > FILES_PER_BATCH:  # a branch was switched, a folder moved in
-            self._worklist.add(changes)
+            self._scanned.add(changes)
             if self.runs.current is not None:
                 self.runs.current.expect([*changes.dirty, *changes.gone])
         elif changes.dirty or changes.gone:
@@ -265,17 +250,20 @@ class Indexer:
             return
         if run.kind is Kind.REBUILD:
             return await self._begin_rebuild(run, tree)
-        known = self.live.ledger.stamps(self._coming())
+        known = self.live.ledger.stamps(self._scanned.coming)
         changes = compare(tree, known, was_unwatched=run.kind is Kind.START)
+        again: set[str] = set()
         if run.kind is Kind.REQUEST:
-            again = tree.files.keys() & self.live.ledger.worth_another_try
-            changes.dirty += again.difference(changes.dirty)
+            again |= self.live.ledger.worth_another_try
+        if run.kind in {Kind.START, Kind.REQUEST} and has_extra():
+            again |= self.live.ledger.lacking_extra
+        changes.dirty += (again & tree.files.keys()).difference(changes.dirty)
         self._settle(changes)
-        self._worklist.add(changes)
+        self._scanned.add(changes)
         run.plan(len(tree.files), [*changes.dirty, *changes.gone])
 
     async def _index_scanned(self) -> None:
-        files, outcome = await self._passage.step(self.live)
+        files, outcome = await self._scanned.step()
         if self.runs.current is None:
             self.live.text_moved.send()
             return
@@ -290,7 +278,7 @@ class Indexer:
                 model = live.index.manifest.model
                 await self._pipeline.commit(live.index.store, live.ledger, model, batch)
         except StoreError:
-            self._worklist.add(changes)
+            self._scanned.add(changes)
             raise
         live.text_moved.send()
 
@@ -299,8 +287,7 @@ class Indexer:
         name, new = self.renames[0]
         live, ledger = self.live, self.live.ledger
         # What scans found below either name may be wrong by now; the look queued below repeats it.
-        self._aim_passage()
-        self._worklist.drop({name, new})
+        self._scanned.drop_folders({name, new})
         self.runs.is_walk_due |= self._rebuild is not None
         self._rebuild = None
         with live.activity.of(f"the renaming of the folder {name!r}"):
@@ -352,7 +339,7 @@ class Indexer:
             self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
             raise
         self._rebuild = None
-        self._aim_passage()
+        self._scanned.direct()
         # Before the run ends: whoever waits for it expects the index to match the disk.
         await self._index_touched(list(rebuild.touched))
 
@@ -362,8 +349,7 @@ class Indexer:
         """Drop all work, since all folders are out of reach; a later scan finds it again."""
         self._rebuild = None
         self.runs.is_walk_due = False
-        self._worklist.clear()
-        self._passage = self._new_passage()
+        self._scanned.clear()
         self._end_run(str(error))
         with suppress(StorageError):
             await self.live.check_folder()  # it may have gone with the project
@@ -389,7 +375,7 @@ class Indexer:
                 # Do not close the old index: LanceDB would panic in a search that still uses it.
                 opened = await self._start_over()
                 self.live.note_repair(opened.index, opened.ledger)
-                self._aim_passage()
+                self._scanned.direct()
         except StoreError as still:
             self._end_run(self.live.remedies.message(still))
             await anyio.sleep(_RETRY_SECONDS[-1])

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from vector_index_mcp.engine.types import FileRecord, Holding
+from vector_index_mcp.files.conversion import NEEDS_EXTRA
 from vector_index_mcp.files.language import OTHER, language_of
 from vector_index_mcp.files.read import BINARY, NOT_A_FILE
 from vector_index_mcp.files.scan import CLAIMED, DISTRUSTED, Stamp
@@ -175,6 +176,13 @@ class Ledger:
     def worth_another_try(self) -> set[str]:
         """The files that failed, but may succeed at the next try although they have not changed."""
         return {key for key, r in self.failed.items() if not r.reason.startswith(GIVEN_UP)}
+
+    @property
+    def lacking_extra(self) -> set[str]:
+        """The files that were skipped because the extra `formats` was not installed."""
+        if not self._reasons[SKIPPED][NEEDS_EXTRA]:
+            return set()
+        return {r.key for r in self.with_state(SKIPPED) if r.reason == NEEDS_EXTRA}
 
     @property
     def lacking_count(self) -> int:

@@ -1,6 +1,7 @@
 """The open index that the two writing tasks (`indexer` and `vectors`) share."""
 
 import logging
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -29,6 +30,7 @@ from vector_index_mcp.processes import memory
 _log = logging.getLogger(__name__)
 
 _MAINTENANCE_RETRY_SECONDS = 60
+_QUIET_SECONDS = 60.0  # without a commit, after which the store drops old versions
 _REPAIR_PATIENCE_SECONDS = 5.0  # how long a search waits until a damaged index is replaced
 # An unknown error of LanceDB counts as damage if one use meets it twice in a row: what one use
 # reads may be damaged while all that another one reads is sound. If it comes back soon after the
@@ -81,6 +83,8 @@ class Live:
     """When a search may wait again for changes, by the event loop's clock: the last one did so in
     vain, as in a folder where files change all the time."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
+    _last_write: float = field(default_factory=time.monotonic)
+    """When the last commit or `rest` ended."""
     _doubts: Counter[Use] = field(default_factory=Counter)
     _last_damage: float = float("-inf")
     _no_maintenance_before: float = 0.0
@@ -96,7 +100,10 @@ class Live:
         """
         async with self.lock:
             await self._check_index()
-            yield
+            try:
+                yield
+            finally:
+                self._last_write = time.monotonic()
 
     @asynccontextmanager
     async def replacing(self) -> AsyncIterator[None]:
@@ -262,6 +269,11 @@ class Live:
         self.note_success(Use.UPKEEP)
         await anyio.to_thread.run_sync(memory.give_back)
 
+    @property
+    def seconds_to_rest(self) -> float:
+        """How long until nothing will have been written for a while."""
+        return max(0.0, self._last_write + _QUIET_SECONDS - time.monotonic())
+
     async def rest(self) -> None:
         """Tidy up and give memory back, because nothing has been written for a while.
 
@@ -278,6 +290,7 @@ class Live:
         if upkeep.is_due or is_worthwhile:
             await self._tidy_if_possible()
         await anyio.to_thread.run_sync(memory.give_back)
+        self._last_write = time.monotonic()
 
     async def _tidy_if_possible(self) -> None:
         """Have the store tidy up; after an error, not again for a while."""

@@ -107,6 +107,8 @@ class Pipeline:
         self._team = team
         self.revision = 0
         """The revision of the last commit. Set it from the store before the first commit."""
+        self.torn: set[str] = set()
+        """The files whose rows may be newer than their records, since a commit of theirs failed."""
         self.last_changes: deque[Change] = deque(maxlen=_LAST_CHANGES)
         """The last changes, the newest last."""
 
@@ -127,7 +129,13 @@ class Pipeline:
         places = ((key, self._folders.of(key)) for key in changes.dirty)
         claims = await _claims(store, known)
         tasks = [
-            Task(folder, key, known[key], tuple(claims.get(key, ())))
+            # What is known of a file says nothing about its rows, if these are newer.
+            Task(
+                folder,
+                key,
+                known[key] if key not in self.torn else None,
+                tuple(claims.get(key, ())),
+            )
             for key, folder in places
             if folder is not None
         ]
@@ -182,6 +190,7 @@ class Pipeline:
                 await store.delete(gone)
                 for key in gone:
                     ledger.forget(key)
+                self.torn.difference_update(gone)
         self._remember(prepared, gone)
         return _outcome(prepared, len(gone))
 
@@ -278,8 +287,10 @@ class Pipeline:
                 vectors |= await self._team.at_hand(model, lacking)
         if documents:
             self.revision += 1
+            self.torn.update(hashes)
             await store.replace(documents, self.revision, vectors)
         await store.put_records(records)
+        self.torn.difference_update(hashes)
         for record in found:
             if record.key in hashes:
                 ledger.put(record, sum(h not in vectors for h in hashes[record.key]))

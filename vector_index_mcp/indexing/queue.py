@@ -33,6 +33,8 @@ class DirtyQueue:
     def touch(self, paths: Iterable[str]) -> None:
         """Note that something happened at `paths`."""
         paths = list(paths)
+        if not paths:  # nobody has to wake for that
+            return
         self._settled.difference_update(paths)
         self._unfinished.forget(paths)
         self._debouncer.touch(paths, time.monotonic())
@@ -41,6 +43,8 @@ class DirtyQueue:
     def touch_unfinished(self, paths: Iterable[str]) -> None:
         """Note that the files at `paths` were written, and are still open."""
         new = [path for path in paths if path not in self._debouncer]
+        if not new:
+            return
         self._settled.difference_update(new)
         self._unfinished.touch(new, time.monotonic())
         self._wake.set()
@@ -99,9 +103,9 @@ class DirtyQueue:
         return taken
 
     @property
-    def unfinished_count(self) -> int:
-        """How many touched files some process keeps open and may write again."""
-        return len(self._unfinished)
+    def saved_count(self) -> int:
+        """How many touched paths were not up to date at the last look and no process keeps open."""
+        return sum(path not in self._settled for path in self._debouncer)
 
     @property
     def has_saved(self) -> bool:

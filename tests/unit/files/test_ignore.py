@@ -222,6 +222,26 @@ def test_a_hook_of_another_repository_lends_none_of_its_settings(
     assert by_us(fresh) == {"a.x", "a.y"}
 
 
+def test_what_git_ignores_stays_ignored_while_git_cannot_answer(
+    fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ours").write_text("*.z\n")
+    git(fresh, "config", "core.excludesFile", str(tmp_path / "ours"))
+    build(fresh, dict.fromkeys(["a.x", "a.z"], ""))
+    forget_settings()
+    assert by_us(fresh) == {"a.x"}
+    forget_settings()
+    with monkeypatch.context() as patch:
+
+        def times_out(*arguments: object, **options: object) -> None:
+            raise subprocess.TimeoutExpired("git", 5)
+
+        patch.setattr(subprocess, "run", times_out)
+        assert by_us(fresh) == {"a.x"}
+    git(fresh, "config", "--unset", "core.excludesFile")
+    assert by_us(fresh) == {"a.x", "a.z"}
+
+
 def test_the_built_in_list_holds_without_git(tmp_path: Path) -> None:
     hidden = ["node_modules/a.js", "x/__pycache__/a.py", "a.min.js", "x/uv.lock", ".git/HEAD"]
     shown = ["a.js", "build/a.py", "vendor/a.go", "x/lock.py"]

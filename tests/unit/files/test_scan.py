@@ -20,6 +20,7 @@ from writing import put
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import scan
+from vector_index_mcp.files.first import First
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import (
@@ -103,6 +104,12 @@ def test_a_walk_of_a_folder_finds_what_is_below_it(project: Path) -> None:
         pytest.param(Tree({"a": OLD}), {"a": OLD}, Changes(), id="same"),
         pytest.param(Tree(), {"a": OLD}, Changes([], ["a"]), id="deleted"),
         pytest.param(Tree({}, ["x/"]), {"x/a": OLD}, Changes(), id="in an unreadable folder"),
+        pytest.param(
+            Tree({}, ["README"]),
+            {"README": OLD, "README.md": OLD},
+            Changes(gone=["README.md"]),
+            id="beside an unreadable file",
+        ),
         pytest.param(
             Tree({}, ["x/"]), {"x": OLD, "x1/a": OLD}, Changes([], ["x", "x1/a"]), id="beside one"
         ),
@@ -534,9 +541,9 @@ def test_of_a_huge_folder_no_more_is_kept_than_there_is_room_for(
     for number in range(3_000):
         (tmp_path / f"{number:04}.py").touch()
     kept = []
-    first = scan._First.sorted
+    sorted_of = First.sorted
     monkeypatch.setattr(
-        scan._First, "sorted", lambda self: kept.append(len(self._entries)) or first(self)
+        First, "sorted", lambda self: kept.append(len(self._entries)) or sorted_of(self)
     )
     tree = walk(Folder(tmp_path), Ignore(Folder(tmp_path)))
     assert list(tree.files) == [f"{number:04}.py" for number in range(10)]

@@ -409,6 +409,18 @@ def test_a_link_to_a_folder_gets_no_watch(
 
 
 @linux_only
+def test_a_root_that_can_be_watched_no_more_is_told(
+    project: Path, watch: Watch, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(observer: object) -> list[bytes]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(type(watch._observer), "settle_everything", refused)
+    assert watch.settle(everywhere=True) == []
+    assert recorder._problems == [WATCH_LIMIT]
+
+
+@linux_only
 def test_changed_rules_are_followed(project: Path, watch: Watch, recorder: Recorder) -> None:
     recorder.ignored = {"x/y"}
     watch.settle(everywhere=True)

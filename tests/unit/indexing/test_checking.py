@@ -3,8 +3,10 @@
 import pytest
 
 from vector_index_mcp.engine.types import FileRecord, Hit, StoredChunk
+from vector_index_mcp.files import beneath
 from vector_index_mcp.files.folder import Folder, Folders, Reading
 from vector_index_mcp.files.scan import stamp_of
+from vector_index_mcp.indexing import checking
 from vector_index_mcp.indexing.checking import check_against_disk
 from vector_index_mcp.indexing.ledger import INDEXED, Ledger
 
@@ -55,6 +57,21 @@ def told(root, ledger, *hits, limit=5):
     assert [type(each) for each in checked.hits] == [Hit] * len(checked.hits)
     texts = [each.chunk.text for each in checked.hits]
     return texts, checked.gone, checked.stale, checked.untrue
+
+
+def test_a_secret_that_is_saved_while_a_hit_is_compared_is_masked(root, ledger, monkeypatch):
+    status = beneath.status
+
+    def looked_at_before_the_save(folder, path):
+        found = status(folder, path)
+        (root / KEY).write_text('AWS_SECRET_ACCESS_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzKEY"\n')
+        return found
+
+    monkeypatch.setattr(checking.beneath, "status", looked_at_before_the_save)
+    [text], _, stale, _ = told(root, ledger, hit())
+    assert stale == {KEY}
+    assert text.startswith("AWS_SECRET_ACCESS_KEY = ")
+    assert "wJalrXUtnFEMI" not in text
 
 
 def test_a_file_that_is_as_it_was_indexed_is_shown(root, ledger):

@@ -42,6 +42,28 @@ async def test_somebody_who_waits_is_woken_for_an_open_file():
     assert taken == ["log"]
 
 
+async def test_nobody_is_woken_for_nothing():
+    queue = DirtyQueue(0.0, 0.0)
+    queue.touch([])
+    queue.touch_unfinished([])
+    queue.touch_unless_queued([])
+    with anyio.move_on_after(0) as patience:
+        await queue.wait()
+    assert patience.cancelled_caught
+
+
+async def test_an_ignored_log_hides_no_saved_file():
+    """A search waits for saved files only; a log may be written all the time."""
+    queue = DirtyQueue(quiet=3_600.0, longest=3_600.0)
+    queue.touch_unfinished(["app.log"])
+    queue.note_settled(["app.log"])
+    assert queue.saved_count == 0
+    queue.touch(["saved.py", "touched.py"])
+    assert queue.saved_count == 2
+    queue.note_settled(["app.log", "touched.py"])
+    assert queue.saved_count == 1
+
+
 async def test_what_a_look_found_up_to_date_counts_as_a_change_again_once_it_is_touched():
     queue = DirtyQueue(quiet=0.0, longest=0.0)
     queue.touch(["a", "b", "c", "d"])

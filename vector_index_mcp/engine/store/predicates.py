@@ -1,6 +1,8 @@
 """Makes predicates for rows in LanceDB's SQL. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
 
 from vector_index_mcp.engine import kinds
 from vector_index_mcp.engine.types import Filters
@@ -23,6 +25,16 @@ def predicate_of(filters: Filters) -> str:
     if filters.kind:
         terms.append(_is_of(filters.kind))
     return " AND ".join(terms)
+
+
+def predicates_of_rows(rows: pa.Table, most: int) -> Iterator[str]:
+    """Yield predicates of at most `most` rows each, which together match the rows of a table."""
+    for start in range(0, rows.num_rows, most):
+        batch = rows.slice(start, most)
+        # The predicate on file_path makes this faster; document_id alone would be enough.
+        keys = is_among("file_path", sorted(set(batch.column("file_path").to_pylist())))
+        ids = is_among("document_id", batch.column("document_id").to_pylist())
+        yield f"{keys} AND {ids}"
 
 
 def _is_of(kind: str) -> str:

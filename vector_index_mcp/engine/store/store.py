@@ -23,7 +23,7 @@ from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.contents import Contents
 from vector_index_mcp.engine.store.holdings import holdings
 from vector_index_mcp.engine.store.newest import Newest
-from vector_index_mcp.engine.store.predicates import is_among, predicate_of
+from vector_index_mcp.engine.store.predicates import is_among, predicate_of, predicates_of_rows
 from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.engine.store.tables import Tables, created, opened, table_names, write_records
 from vector_index_mcp.engine.store.unread import Unread, matched, near
@@ -40,8 +40,8 @@ from vector_index_mcp.engine.types import (
     Vector,
 )
 
-# In so few rows, filters apply after full-text search: before it, BM25 of rows that are not in the
-# index yet counts only the rows let through. Of more rows, most are in the index.
+# BM25 of rows that are not in the word index yet is computed over the rows that it sees. So in
+# small tables, filters apply after the search; in larger ones, most rows are in the index.
 _FEW_ROWS = 2_000
 _KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB 0.29, and are no faster
 
@@ -59,6 +59,7 @@ class Store:
         self._tables = tables
         self.upkeep = Upkeep()
         """Decides when `maintain` is worth its cost."""
+        self._is_half_filled = False  # whether an error has interrupted `fill`
         names = table_names(generation) if reach.is_local else ()
         self._newest = Newest([Path(reach.uri, f"{name}.lance") for name in names])
 
@@ -318,13 +319,15 @@ class Store:
         return lacked
 
     async def _replace_by_embedded(self, rows: pa.Table) -> None:
+        these = list(predicates_of_rows(rows, _KEYS_PER_PREDICATE))
+        if self._is_half_filled:  # the rows that were added then would be there twice
+            for predicate in these:
+                await self._delete(f"{predicate} AND embedded")
+        self._is_half_filled = True
         await self._add(rows)
-        for start in range(0, rows.num_rows, _KEYS_PER_PREDICATE):
-            batch = rows.slice(start, _KEYS_PER_PREDICATE)
-            # The predicate on file_path makes this faster; document_id alone would be enough.
-            keys = is_among("file_path", sorted(set(batch.column("file_path").to_pylist())))
-            ids = is_among("document_id", batch.column("document_id").to_pylist())
-            await self._delete(f"{keys} AND {ids} AND NOT embedded")
+        for predicate in these:
+            await self._delete(f"{predicate} AND NOT embedded")
+        self._is_half_filled = False
 
     async def delete(self, keys: Iterable[str]) -> None:
         """Remove these files: first their rows, then their records."""
