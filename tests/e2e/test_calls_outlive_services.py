@@ -185,7 +185,7 @@ async def test_what_may_have_been_written_is_not_written_again(place, name):
         await session.end()
         reason = reason_in(await client.hear())
         assert "killed or has crashed" in reason
-        assert "may or may not be done" in reason
+        assert "may already have been made" in reason
         await client.send(LOOK)
         session = await service.asked_next(LOOK)
 
@@ -210,7 +210,7 @@ async def test_what_was_read_before_the_rest_is_not_taken_for_unread(place):
         await session.end()
         answer = await client.hear()
         assert answer["id"] == WRITE["id"]
-        assert "may or may not be done" in reason_in(answer)
+        assert "may already have been made" in reason_in(answer)
         session = await service.asked_next(later)
 
 

@@ -180,7 +180,7 @@ async def test_what_waits_for_a_service_that_hangs_is_told_so(place):
         assert f"of {place.project} does not answer" in told["text"]
         assert told["text"].endswith("`vector-index-mcp stop`; ask again")
         told = (await client.ask("tools/call", **TRIGGER))["result"]["content"][0]["text"]
-        assert told.endswith("may or may not be done: look before you ask again")
+        assert told.endswith("may already have been made: check before you repeat it")
         assert "does not answer" in (await client.ask("ping"))["error"]["message"]
         service.resume()
         await is_answered(client, may_be_slow=True)
@@ -268,7 +268,7 @@ async def test_clients_of_every_protocol_era_understand_the_reason(place, mode):
             answer = await client.call_tool("trigger_index")
             assert answer.is_error
             assert "has crashed" in answer.content[0].text
-            assert "may or may not be done" in answer.content[0].text
+            assert "may already have been made" in answer.content[0].text
             assert not (await client.call_tool("get_status")).is_error
 
 

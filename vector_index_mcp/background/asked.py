@@ -138,6 +138,6 @@ class Handshake:
 
     @property
     def end(self) -> bytes:
-        """The message that follows the answer to the first; empty if it has not come."""
+        """The client's `notifications/initialized`; empty if it has not sent it."""
         with self._lock:
             return self._lines.get(messages.INITIALIZED, b"")

@@ -53,7 +53,7 @@ class Catalogue:
         return isinstance(tools, list) and tools != self._listed
 
     def notes_of_change(self, listeners: dict[str, bytes]) -> list[bytes]:
-        """The lines that tell the client of a change, in the ways in which it was promised to hear.
+        """The notifications of changed tools that the client expects, a line each.
 
         Args:
             listeners: The lines of its requests to listen, by their ids as JSON.

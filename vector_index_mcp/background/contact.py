@@ -34,10 +34,10 @@ JOINING_SECONDS = 3.0
 SILENT_SECONDS, PATIENCE_SECONDS = 15.0, 30.0
 """Until a service that says nothing, though a request waits, is asked whether it is there, and for
 it to answer. Together less than the minute that the clients of some SDKs wait."""
-PERHAPS_DONE = "; what it was asked for may or may not be done: look before you ask again"
+PERHAPS_DONE = "; the change may already have been made: check before you repeat it"
 _ENDED = (
-    "the background service ended before it answered; its index is kept. Ask again, but a change "
-    "that you asked for may or may not have been made: look first"
+    "the background service ended before it answered; its index is kept. Ask again; if you asked "
+    "for a change, it may already have been made: check first"
 )
 _CHUNK_BYTES = 65_536
 _END_SECONDS = 10.0  # for a service to end after a request; it is meant to take at most 5
@@ -114,8 +114,8 @@ def granted(
 def reason_of_silence(endpoint: Endpoint) -> str:
     """What to tell a user whose service hangs."""
     return (
-        f"the background service of {endpoint.place} does not answer; look at {endpoint.log}, "
-        f"and end it with `{endpoint.stop_command}`"
+        f"the background service of {endpoint.place} does not answer; its log is {endpoint.log}; "
+        f"end it with `{endpoint.stop_command}`"
     )
 
 

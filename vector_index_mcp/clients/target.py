@@ -177,7 +177,7 @@ def system_errors(path: Path, done: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigFileError(
-            f"{path} cannot be {done}: {error.strerror}; correct that and run this again"
+            f"{path} cannot be {done}: {error.strerror or error}; correct that and run this again"
         ) from error
 
 

@@ -25,7 +25,8 @@ def merge(
     searched = [result for result in results.values() if not result.why_none]
     absent = _in_all([result.absent for result in searched])
     respelled = _only({result.respelled for result in results.values()}) if absent else ""
-    # Beside what the word itself finds, or what the name that is meant finds, the rest is no match.
+    # If one project has the word, or the name that was meant, the hits of the others are only the
+    # nearest ones: they are left out.
     for name, result in results.items():
         if result.respelled != respelled and (respelled or not absent):
             continue

@@ -141,8 +141,8 @@ class Wanted:
     def is_unlikely(self, hits: Sequence[Hit]) -> bool:
         """Whether not even the first hit is likely to be right.
 
-        Only for questions of several words: labels have few others, so that the likelihood of a hit
-        for a single word says less, and that of code similar to other code says nothing.
+        Only for questions of several words: the likelihood was fitted on such. For a single word it
+        is less reliable, and for code that is similar to other code it means nothing.
         """
         is_judged = self.query.is_question and len(self.query.subject) >= _FEWEST_WORDS
         if not is_judged or self.sample is not None or not hits:

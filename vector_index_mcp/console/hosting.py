@@ -108,6 +108,8 @@ def _level(tool_set: str, configured: "Settings") -> str:
     if "log_level" in configured.model_fields_set:
         return configured.log_level
     if tool_set == "notes":
-        wanted = os.environ.get("KNOWLEDGE_MCP_LOG_LEVEL", "").upper()
+        from vector_index_mcp.notes.home import LEVEL_VARIABLE
+
+        wanted = os.environ.get(LEVEL_VARIABLE, "").upper()
         return wanted if wanted in _LEVELS else _USUAL_LEVEL
     return _USUAL_LEVEL

@@ -24,8 +24,8 @@ class Debouncer:
         self._longest = longest
         self._paths: dict[str, _Dirty] = {}  # in the order of their first change
         # Kept up to date, since a search through the paths at each change would be slow.
-        self._due = 0.0  # when there may be something to take; a path that is added puts it off
-        self._latest = 0.0  # until then
+        self._due = 0.0  # when a path may be ready; each new one moves it to now + quiet
+        self._latest = 0.0  # `_due` is never moved beyond this
 
     def touch(self, paths: Iterable[str], now: float) -> None:
         """Note that `paths` changed."""

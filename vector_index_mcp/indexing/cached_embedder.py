@@ -22,8 +22,8 @@ _CHUNKS_PER_FILL = 256
 # Least cosine of two vectors that one model has made of one text. Measured: 0.9999 between bfloat16
 # and float32, 0.98 for servers that compute texts of different length together.
 _LEAST_COSINE = 0.98
-# After so many workers that ended while they embedded it alone, a text is at fault. Of one, another
-# text may be, which another service has sent, or whoever has killed it.
+# A text is given up when this many workers died while it was their only text. One death proves
+# nothing: another service's text may have ended the shared worker, or somebody has killed it.
 _MOST_DEATHS = 3
 
 

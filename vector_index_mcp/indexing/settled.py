@@ -1,6 +1,6 @@
 """Finds the touched paths that are up to date already, so that they do not count as changes.
 
-Such paths exist since the event of a change may come after a walk has indexed the file.
+An event may arrive after a walk has already indexed its file.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """The calls about knowledge documents and their chapters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.notes.calls import (
@@ -214,22 +214,10 @@ def _number(document: Document, title: str | None, index: int | None, which: str
 def search(store: Store, given: Given) -> Answer:
     """Answer a search by words."""
     projects = _projects_to_search(store, given)
-    skipped: list[str] = []
-
-    def documents() -> "list[tuple[str, ReadDocument]]":
-        found = []
-        for project in projects:
-            for read in store.shelf.documents(project):
-                if isinstance(read, Refusal):
-                    skipped.append(str(read))
-                else:
-                    found.append((project.id, read))
-        return found
-
     check_query(given["query"])
     if not projects:
         return nothing_searched(store, given)
-    searched = documents()
+    searched, skipped = _documents_of(store, projects)
     results = matching.search(searched, given["query"])
     shown = results[:_MOST_RESULTS]
     most = max(1, _MOST_SHOWN_CHAPTERS // max(1, len(shown)))
@@ -251,6 +239,20 @@ def search(store: Store, given: Given) -> Answer:
     if notes:
         answer["note"] = ". ".join(notes)
     return {**answer, "skipped": skipped} if skipped else answer
+
+
+def _documents_of(
+    store: Store, projects: Iterable[Project]
+) -> tuple[list[tuple[str, ReadDocument]], list[str]]:
+    """Return all documents of `projects`, by project id, and why others are skipped."""
+    found, skipped = [], []
+    for project in projects:
+        for read in store.shelf.documents(project):
+            if isinstance(read, Refusal):
+                skipped.append(str(read))
+            else:
+                found.append((project.id, read))
+    return found, skipped
 
 
 def nothing_searched(store: Store, given: Given) -> Answer:
@@ -283,8 +285,8 @@ def _projects_to_search(store: Store, given: Given) -> list[Project]:
     return [project] if project is not None else []
 
 
-def _result(found: matching.Found, quoted: int, *, with_project: bool) -> Answer:
-    name, matches = found.read.document.name, matching.best(found.matches, quoted)
+def _result(found: matching.Found, most_chapters: int, *, with_project: bool) -> Answer:
+    name, matches = found.read.document.name, matching.best(found.matches, most_chapters)
     return {
         **({"project_id": found.project} if with_project else {}),
         "document": name,

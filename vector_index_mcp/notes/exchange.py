@@ -8,7 +8,6 @@ A folder to import may come from somebody else: links in it are not followed, an
 too large is refused.
 """
 
-import json
 import os
 import stat
 from collections import Counter
@@ -21,7 +20,7 @@ from vector_index_mcp.errors import SettingsError, UnknownError, counted
 from vector_index_mcp.notes import checklists
 from vector_index_mcp.notes.arguments import TOOLS
 from vector_index_mcp.notes.calls import Store
-from vector_index_mcp.notes.checklists import Checklist, Item
+from vector_index_mcp.notes.checklists import Checklist
 from vector_index_mcp.notes.past.pieces import KNOWLEDGE, MAIN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Change, Disk
@@ -306,23 +305,15 @@ def _taken(project: Project, paths: Sequence[str]) -> Refusal:
 
 def _files_of(project: Project, number: int, checklist: Checklist) -> dict[str, bytes]:
     """Return the files of a to-do list, by path."""
-    files = todos.new_list(project.todos, number, checklist.description, [])
-    if checklist.created:
-        files = _with(files, "created", checklist.created)
+    files = todos.new_list(
+        project.todos, number, checklist.description, [], created=checklist.created
+    )
     for item in checklist.items:
-        files |= _task(f"{project.todos}/{number}", item)
+        files |= todos.new_task(
+            f"{project.todos}/{number}",
+            item.number,
+            item.title,
+            item.content,
+            is_completed=item.completed,
+        )
     return files
-
-
-def _task(folder: str, item: Item) -> dict[str, bytes]:
-    files = todos.new_task(folder, item.number, item.title, item.content)
-    return _with(files, "completed", True) if item.completed else files
-
-
-def _with(files: Mapping[str, bytes], key: str, value: object) -> dict[str, bytes]:
-    """Return the JSON files with `key` set to `value` in each."""
-    found = {}
-    for path, data in files.items():
-        text = json.dumps({**json.loads(data), key: value}, indent=2, ensure_ascii=False)
-        found[path] = f"{text}\n".encode()
-    return found

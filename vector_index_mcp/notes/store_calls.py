@@ -22,7 +22,7 @@ NAME = "Knowledge MCP Server"
 _NO_REMOTE = "No remote configured"
 LAGGING = (
     "a git command holds .git/index.lock, so git's index lacks this change: a `git commit` would "
-    "undo it; let that command end, or remove the lock if none is running and wait a second"
+    "undo it; let that command end, or delete .git/index.lock if none is running"
 )
 """The note of an answered change that the index does not have yet."""
 CLEAN = "Working tree clean"

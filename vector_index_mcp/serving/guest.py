@@ -28,8 +28,8 @@ async def serving(app: Any, listening: socket.socket, connections: int) -> Async
     Args:
         app: An ASGI application.
         listening: A socket that listens already.
-        connections: How many connections there may be at once. For one more, that which has been
-            without a whole request for longest is closed.
+        connections: How many connections there may be at once. If one more comes, the connection
+            that has gone longest without a complete request is closed.
     """
     server = _Guest(
         uvicorn.Config(

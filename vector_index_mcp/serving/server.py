@@ -52,9 +52,9 @@ _FAILING = "ERROR"
 def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
     """Make the MCP server of a tool set. The caller runs `service`."""
 
-    async def begin_after_answer(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+    async def in_our_words(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
         try:
-            answer = await call_next(ctx)
+            return await call_next(ctx)
         except MemoryError as error:
             # Where a message does not fit into memory, no service will: it ends, and says why.
             service.give_up(error)
@@ -73,6 +73,9 @@ def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
                 raise
             # The library answers an unknown prompt with the code 0, which means nothing.
             raise MCPError(INVALID_PARAMS, str(error)) from error
+
+    async def begin_after_answer(ctx: Any, call_next: Callable[[Any], Any]) -> Any:
+        answer = await call_next(ctx)
         service.begin()
         return answer
 
@@ -82,7 +85,7 @@ def build_server(tool_set: ToolSet, service: Lazily[Service]) -> MCPServer[Any]:
         description=tool_set.description,
         version=tool_set.version,
         instructions=tool_set.instructions,
-        middleware=[begin_after_answer],
+        middleware=[begin_after_answer, in_our_words],
         log_level="WARNING",
     )
     low = server._lowlevel_server

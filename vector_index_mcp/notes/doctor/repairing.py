@@ -11,7 +11,6 @@ from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.doctor import of_git
 from vector_index_mcp.notes.merging.numbers import Numbers
 from vector_index_mcp.notes.past.history import versions
-from vector_index_mcp.notes.past.restoring import written
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
@@ -19,7 +18,7 @@ from vector_index_mcp.notes.store.history import contents
 from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts import matter, todos
-from vector_index_mcp.notes.texts.projects import Projects
+from vector_index_mcp.notes.texts.projects import Projects, written
 from vector_index_mcp.notes.texts.slugs import slug
 from vector_index_mcp.notes.texts.todos import Task, Todo
 

@@ -3,7 +3,6 @@
 Nothing is lost: the writer first commits edits made by hand to the files that are replaced.
 """
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -97,7 +96,7 @@ def restoring(disk: Disk, tree: Tree, by_hand: ByHand, past: Past, wanted: Wante
         )
     puts = {f"{project.folder}/{path}": data for path, data in new.items() if old.get(path) != data}
     if comes:
-        puts |= entered(disk, {project.id: project.folder.removeprefix(f"{PROJECTS}/")})
+        puts |= projects.with_entry(project)
     if goes:
         puts |= projects.without_project(project.id)
     drops = tuple(_drops(disk, project, old.keys() - new.keys(), new, goes))
@@ -128,23 +127,6 @@ def plan_of(shown: Restoring, writer: Writer, past: Past, wanted: Wanted, about:
     what = "" if wanted.piece == ALL else f"{wanted.piece.words} "
     message = f"Update knowledge for {wanted.project}: Restored {what}as of {about}"
     return Plan(Change(found.puts, found.drops), message, is_exact=True)
-
-
-def entered(disk: Disk, folders: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the file `index.json` with these entries added: folders by project id.
-
-    Raises:
-        Refusal: If the current file cannot be read.
-    """
-    text = disk.read_text(INDEX)
-    found = json.loads(text) if text is not None else {}
-    found["projects"] = {**found.get("projects", {}), **folders}
-    return {INDEX: written(found)}
-
-
-def written(index: Mapping[str, object]) -> bytes:
-    """Return the bytes of an `index.json` with these values."""
-    return json.dumps(index, indent=2, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _then(past: Past, wanted: Wanted, now: State) -> State:

@@ -44,8 +44,8 @@ class ByHand:
     large: dict[str, bool] = field(default_factory=dict)
     """The files that are too large to be read, and whether each is as it is committed."""
     filtered: dict[str, str] = field(default_factory=dict)
-    """Sentences about the files that differ, perhaps only because git keeps them otherwise, and
-    those with a conflict that somebody is resolving."""
+    """Why some changed files are not committed, a sentence each: a git filter may explain the
+    difference, or somebody is resolving a conflict."""
     _is_whole: bool = False
     """Whether no file was missing, or git had an index, when all were looked at."""
 

@@ -59,7 +59,7 @@ class GitIndex:
         """Keep people's git from the index while files and the branch change.
 
         If somebody else holds its lock for longer than a second, the context goes on without the
-        lock, and `refresh` is needed. A context in another one does nothing.
+        lock, and `refresh` is needed. Nested use does nothing.
         """
         with contextlib.ExitStack() as held:
             with _logged():

@@ -54,7 +54,7 @@ class IndexLock:
 
     @contextlib.contextmanager
     def holding(self, seconds: float | None = None) -> Iterator[Held]:
-        """Hold the lock while the context lasts; a context in another one does nothing.
+        """Hold the lock while the context lasts; nested use does nothing.
 
         Args:
             seconds: How long to wait for somebody else who holds it; by default a second.

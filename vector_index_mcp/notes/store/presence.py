@@ -48,7 +48,7 @@ class Presence:
         if is_there or not (self._was_moved() or self._is_on_another_device()):
             return
         outcome = (
-            "the change may have been made before: look before you repeat it"
+            "the change may already have been made: check before you repeat it"
             if is_under_way
             else "nothing was changed"
         )

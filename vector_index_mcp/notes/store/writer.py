@@ -41,7 +41,7 @@ _OTHERS_SECONDS = 60.0  # how long to wait for another process's lock
 _MOST_AT_ONCE = 64
 _LOOK_SECONDS = 0.005
 _OF_THE_CALL = frozenset(Code) - {Code.FILE_SYSTEM_ERROR, Code.GIT_ERROR, Code.GIT_COMMAND_FAILED}
-"""Errors that a store that is moved away cannot be the reason of."""
+"""Errors that a vanished store cannot cause."""
 _TRIES_WHILE_EDITED = 20  # of a change whose files somebody saves at the same time
 _TRIES = 3  # attempts to commit if somebody else moves the branch meanwhile
 _Result = TypeVar("_Result")

@@ -241,7 +241,7 @@ def check_nothing_is_hidden(titles: Sequence[str], new: Parts, kind: str) -> Non
 
 
 def check_nothing_is_lost(old: Part, content: str, kind: str) -> None:
-    """Refuse to replace a part with a fence that is never closed by `content` without what follows.
+    """Check that replacing a part, which has a fence that is never closed, loses no later heading.
 
     Raises:
         Refusal: If a line behind that fence looks like a heading, and `content` does not have it.

@@ -9,7 +9,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -181,12 +181,9 @@ class Projects:
         found = self.find(project)
         if found is not None and (project in self.entries or self.problem):
             return found, {}
-        if self.problem:
-            raise Refusal(Code.FILE_SYSTEM_ERROR, f"{self.problem}; nothing was changed")
-        name = found.folder.rpartition("/")[2] if found is not None else self._new_name(project)
-        return Project(project, f"{PROJECTS}/{name}"), self._written(
-            {**self.entries, project: name}
-        )
+        folder = found.folder if found is not None else f"{PROJECTS}/{self._new_name(project)}"
+        new = Project(project, folder)
+        return new, self.with_entry(new)
 
     def shares_folder(self, project: Project) -> bool:
         """Return whether another project has the folder of `project`, too.
@@ -208,6 +205,17 @@ class Projects:
                 return True
         return False
 
+    def with_entry(self, project: Project) -> dict[str, bytes]:
+        """Return the files to write so that `index.json` names `project`.
+
+        Raises:
+            Refusal: If `index.json` cannot be read.
+        """
+        if self.problem:
+            raise Refusal(Code.FILE_SYSTEM_ERROR, f"{self.problem}; nothing was changed")
+        name = project.folder.removeprefix(f"{PROJECTS}/")
+        return self._written({**self.entries, project.id: name})
+
     def without_project(self, project: str) -> dict[str, bytes]:
         """Return the files to write so that `index.json` no longer names `project`."""
         if project not in self.entries or self.problem:
@@ -224,8 +232,12 @@ class Projects:
         return name
 
     def _written(self, entries: dict[str, str]) -> dict[str, bytes]:
-        text = json.dumps({**self._all, "projects": entries}, indent=2, ensure_ascii=False)
-        return {INDEX: text.encode("utf-8", "replace")}
+        return {INDEX: written({**self._all, "projects": entries})}
+
+
+def written(index: Mapping[str, object]) -> bytes:
+    """Return the bytes of an `index.json` with these values."""
+    return json.dumps(index, indent=2, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _is_usable(name: str) -> bool:

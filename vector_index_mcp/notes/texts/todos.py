@@ -211,7 +211,12 @@ def _object(disk: Disk, path: str) -> tuple[Mapping[str, Any], str]:
 
 
 def new_list(
-    folder: str, number: int, description: str, tasks: list[tuple[str, str]]
+    folder: str,
+    number: int,
+    description: str,
+    tasks: list[tuple[str, str]],
+    *,
+    created: str = "",
 ) -> dict[str, bytes]:
     """Return the files of a new list, by path.
 
@@ -220,22 +225,25 @@ def new_list(
         number: The list's number.
         description: The list's description.
         tasks: Title and content of each task.
+        created: When it was created; by default now.
     """
     place = f"{folder}/{number}"
-    head = {"created": matter.now(), "description": description}
+    head = {"created": created or matter.now(), "description": description}
     files = {f"{place}/{INDEX}": _json(head)}
     for task, (title, content) in enumerate(tasks, 1):
         files |= new_task(place, task, title, content)
     return files
 
 
-def new_task(folder: str, number: int, title: str, content: str) -> dict[str, bytes]:
+def new_task(
+    folder: str, number: int, title: str, content: str, *, is_completed: bool = False
+) -> dict[str, bytes]:
     """Return the file of a new task, by path; `folder` is that of its list."""
     moment = matter.now()
     values = {
         "title": title,
         **({"content": content} if content else {}),
-        "completed": False,
+        "completed": is_completed,
         "created": moment,
         "updated": moment,
     }
