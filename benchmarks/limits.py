@@ -46,9 +46,10 @@ from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.scan import look, walk
-from vector_index_mcp.indexing.ledger import INDEXED, Ledger, Stamps
+from vector_index_mcp.indexing.ledger import Ledger, Stamps
 from vector_index_mcp.indexing.preparing.file import Task, prepare
 from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.reasons import INDEXED
 
 RECIPE, READING = Recipe(1_200), Reading()
 FILES, FILES_PER_COMMIT = 2_000, 200

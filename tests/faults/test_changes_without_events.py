@@ -18,7 +18,7 @@ from writing import write
 from vector_index_mcp.files import mounts, watch
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.indexing import freshness
-from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.scanned import FILES_PER_BATCH
 

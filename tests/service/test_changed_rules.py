@@ -11,7 +11,7 @@ from serving import codebase_of, serving, settled
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.reasons import INDEXED
 
 pytestmark = pytest.mark.anyio
 

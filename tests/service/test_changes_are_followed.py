@@ -31,7 +31,7 @@ from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
 from vector_index_mcp.indexing import asking
-from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.scanned import FILES_PER_BATCH
 

@@ -16,12 +16,12 @@ from writing import write
 
 from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.language import _BY_SUFFIX
-from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.preparing.file import NO_PROCESS, Task, prepare
+from vector_index_mcp.indexing.preparing.file import Task, prepare
 from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.reasons import FAILED, INDEXED, NO_PROCESS, is_given_up, of_giving_up
 
 pytestmark = [pytest.mark.anyio, pytest.mark.own_children]
 
@@ -197,7 +197,7 @@ async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root
     failed = [key for key, each in found.items() if each.record.state == FAILED]
     assert failed == [name]
     assert len(found) == 201
-    assert found[name].record.reason.startswith(GIVEN_UP)
+    assert is_given_up(found[name].record)
 
 
 @pytest.mark.usefixtures("with_odd_children")
@@ -207,7 +207,7 @@ async def test_a_document_that_takes_too_long_to_convert_is_not_converted_once_m
     (root / "endless.html").write_text("<p>x")
     folder = Folder(root, reading=Reading(converts=True))
     [found] = await crew.prepare([Task(folder, "endless.html")])
-    assert found.record.reason == f"{GIVEN_UP}: {child_module.HUNG}"
+    assert found.record.reason == of_giving_up(child_module.HUNG)
     assert (tmp_path / "odd_child.py asked").read_text() == "x"
 
 

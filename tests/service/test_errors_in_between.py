@@ -13,8 +13,8 @@ from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.conversion import NEEDS_EXTRA
 from vector_index_mcp.indexing import indexer as indexing
 from vector_index_mcp.indexing import live as lives
-from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED
 
 pytestmark = pytest.mark.anyio
 

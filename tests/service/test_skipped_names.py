@@ -10,7 +10,7 @@ from serving import codebase_of
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.indexing.ledger import SKIPPED
+from vector_index_mcp.indexing.reasons import SKIPPED
 from vector_index_mcp.indexing.verify import NOT_INDEXED
 
 pytestmark = [

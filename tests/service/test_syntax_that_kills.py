@@ -10,7 +10,6 @@ from serving import call, codebase_of, serving, settled, status_of
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
-from vector_index_mcp.indexing.ledger import GIVEN_UP
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing.child import Child
@@ -110,7 +109,7 @@ async def test_one_that_cannot_even_be_cut_by_its_lines_is_not_tried_at_every_re
     monkeypatch.setattr(child_module, "_COMMAND", [sys.executable, "-c", DEADLY])
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         failed = (await settled(client))["failed"]
-        assert failed["plain.py"].startswith(GIVEN_UP)
+        assert failed["plain.py"].startswith("given up: ")
         assert questions
         questions.clear()
         await call(client, "trigger_index")

@@ -16,7 +16,8 @@ from vector_index_mcp.errors import quoted
 from vector_index_mcp.files import secrets
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.read import BINARY, MINIFIED, TOO_LARGE, raw_bytes
-from vector_index_mcp.indexing.ledger import SKIPPED, Ledger, is_passed_over
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.reasons import SKIPPED, is_passed_over
 
 _MOST_ASKED = 6  # words to look up in the index, 2 ms each
 _MOST_REPORTED = 3  # words; for each of them, all texts are scanned

@@ -3,18 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-import anyio.to_thread
-
 from vector_index_mcp.codebase.behind import MAY_LACK_CHANGES, UNDER_WAY
 from vector_index_mcp.codebase.wanted import UNLIKELY, Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.errors import counted
-from vector_index_mcp.indexing.ledger import FAILED, Ledger
-from vector_index_mcp.indexing.run import Kind, Run
-from vector_index_mcp.indexing.service import LiveIndex
-from vector_index_mcp.indexing.settled import note_settled
-from vector_index_mcp.indexing.state import State
+from vector_index_mcp.indexing.backlog import Backlog
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.run import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,52 +56,6 @@ class Answer:
         if self.absent and not self.respelled:
             return all(hit.likelihood < UNLIKELY for hit in self.hits)
         return self.is_unlikely
-
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """The reasons why an index may not match its project now."""
-
-    run: Run | None = None
-    """The run under way."""
-    pending: int = 0
-    """How many changed paths are not indexed yet."""
-    error: str = ""
-    """Why the index cannot be brought up to date; empty if it can."""
-    is_kept: bool = True
-    """Whether any process follows the changes."""
-    unreadable: int = 0
-    """How many folders cannot be read."""
-    failed: int = 0
-    """How many files could not be indexed."""
-    disobeyed: int = 0
-    """How many ignore files are too large to be obeyed, or unreadable."""
-    left_out: int = 0
-    """How many files are over the limit of files."""
-    polling: str = ""
-    """Why changes are not noticed at once; empty if they are."""
-
-
-async def backlog_of(index: LiveIndex) -> Backlog:
-    """The reasons why an index may not match its project now."""
-    indexer, freshness, state = index.indexer, index.freshness, index.state
-    if indexer is None:
-        problem = state.error or index.refusal
-        return Backlog(
-            error=problem or await anyio.to_thread.run_sync(index.note.lack),
-            is_kept=state.current in {State.WATCHING, State.SCANNING},
-        )
-    await note_settled(indexer, index.looks)
-    return Backlog(
-        run=indexer.runs.current,
-        pending=indexer.outdated_path_count,
-        error=state.error or "",
-        unreadable=len(indexer.outlook.unreadable),
-        failed=indexer.live.ledger.count(FAILED),
-        disobeyed=len(indexer.outlook.disobeyed),
-        left_out=indexer.outlook.left_out,
-        polling=freshness.noticing.problem if freshness is not None else "",
-    )
 
 
 def note(

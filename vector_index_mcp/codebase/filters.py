@@ -24,7 +24,8 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.glob import first_wild, folder_of, keys_meant, regex_of
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.indexing.ledger import INDEXED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.reasons import INDEXED
 
 # Sets of characters that may be meant literally; frameworks use all of them in names of files.
 _READINGS = ("[]{}", "[]", "{}")

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from vector_index_mcp.codebase.absent import elsewhere, outside
-from vector_index_mcp.codebase.answer import Answer, backlog_of, note
+from vector_index_mcp.codebase.answer import Answer, note
 from vector_index_mcp.codebase.finding import Finder, Findings
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
@@ -23,6 +23,7 @@ from vector_index_mcp.errors import DamagedIndexError, QueryError, StorageError,
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
 from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
+from vector_index_mcp.indexing.backlog import backlog_of
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.preparing.crew import Crew

@@ -14,9 +14,9 @@ from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.errors import Problem, SettingsError, StoreError, counted
 from vector_index_mcp.indexing import following
-from vector_index_mcp.indexing.ledger import FAILED, SKIPPED
 from vector_index_mcp.indexing.locks import lock_of
 from vector_index_mcp.indexing.place import index_uri
+from vector_index_mcp.indexing.reasons import FAILED, SKIPPED
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.state import State

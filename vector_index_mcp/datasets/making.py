@@ -25,7 +25,7 @@ from vector_index_mcp.engine.prose.properties import Properties
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity, StoredChunk, Vector
 from vector_index_mcp.errors import SettingsError, encodable
-from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.reasons import INDEXED
 
 METADATA, INDEX = "metadata.json", "index"
 _FILES_AT_ONCE = 200

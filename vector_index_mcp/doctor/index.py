@@ -35,8 +35,9 @@ from vector_index_mcp.errors import (
     StoreError,
     counted,
 )
-from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.locks import lock_of
+from vector_index_mcp.indexing.reasons import FAILED, INDEXED, SKIPPED
 from vector_index_mcp.indexing.writers import WriterNote
 from vector_index_mcp.serving.keys import remote_of
 from vector_index_mcp.settings import PREFIX

@@ -7,7 +7,8 @@ from functools import lru_cache
 from vector_index_mcp.documents.uris import docid_of, uri_of
 from vector_index_mcp.engine.prose import Properties
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.indexing.ledger import INDEXED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.reasons import INDEXED
 
 _MOST_KEPT = 65_536  # cached entries; each takes 1 KB
 

@@ -27,9 +27,10 @@ from vector_index_mcp.files.folder import Folder, is_broad
 from vector_index_mcp.indexing.asking import wait_for_first_scan
 from vector_index_mcp.indexing.derived import Derived
 from vector_index_mcp.indexing.following import settle
-from vector_index_mcp.indexing.ledger import SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.reasons import SKIPPED
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.status import DISOBEYED

@@ -15,7 +15,7 @@ from vector_index_mcp.files.scan import UNKNOWN, Changes, Known, Tree
 TOO_DEEP: Final = "folder is nested too deep"
 
 
-class Rules(Ignore):
+class IgnoreNotingDepth(Ignore):
     """The rules of one folder, which note each folder that they are asked about and is too deep."""
 
     def __init__(self, folder: Folder) -> None:
@@ -60,7 +60,7 @@ def walk(folder: Folder, ignore: Ignore) -> Tree:
 
 def look(
     folder: Folder,
-    rules: Rules,
+    rules: IgnoreNotingDepth,
     keys: Collection[str],
     known: Known,
     linked: set[str],

@@ -17,6 +17,7 @@ from contextlib import suppress
 import anyio
 
 from vector_index_mcp.engine.batched import batched
+from vector_index_mcp.engine.store.upkeep import Moment
 from vector_index_mcp.errors import ProjectError, StorageError, StoreError
 from vector_index_mcp.files.conversion import has_extra
 from vector_index_mcp.files.scan import Changes, Tree, compare
@@ -158,7 +159,8 @@ class Indexer:
             await self._pipeline.crew.end()
             await self.live.rest()
         else:
-            await self.live.maintain_if_due(in_bulk=self.is_text_first())
+            is_bulk = self.is_text_first()
+            await self.live.maintain_if_due(Moment.IN_BULK if is_bulk else Moment.USUAL)
         if worked:
             self.live.note_success(Use.TEXT)
         if worked and self.failures:
@@ -200,7 +202,7 @@ class Indexer:
         if self.runs.current is not None and not has_more_to_do():
             # Look after any step: files that a scan found may have been indexed as just changed.
             # Tidy up before questions come: they search all rows that have no word index yet.
-            await self.live.maintain_if_due()
+            await self.live.maintain_if_due(Moment.USUAL)
             await self.live.check_index(each_file=True)
         if has_more_to_do():  # perhaps only since then: a request may have joined the run
             self.queue.wake()

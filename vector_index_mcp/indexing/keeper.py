@@ -18,7 +18,7 @@ from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, St
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
-from vector_index_mcp.indexing.deep import Rules
+from vector_index_mcp.indexing.deep import IgnoreNotingDepth
 from vector_index_mcp.indexing.faults import reporting_faults
 from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.indexer import FEW_CHANGES, Indexer
@@ -372,7 +372,7 @@ class Keeper:
             self.kept.indexer.live.index.let_go(at_once=False)
         await self.opener.let_go()
 
-    def make_ignore(self, folder: Folder) -> Rules:
+    def make_ignore(self, folder: Folder) -> IgnoreNotingDepth:
         """Read the rules of `folder` from disk; they also exclude the index's own folder."""
         place = Path(self.opener.uri)
         if is_local(self.opener.uri) and place.is_relative_to(folder.path):
@@ -380,7 +380,7 @@ class Keeper:
             own = place.relative_to(folder.path).as_posix()
             excluded = (own, *selection.excluded_folders)
             folder = replace(folder, selection=replace(selection, excluded_folders=excluded))
-        return Rules(folder)
+        return IgnoreNotingDepth(folder)
 
 
 @dataclass(frozen=True, slots=True)

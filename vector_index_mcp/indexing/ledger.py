@@ -7,28 +7,19 @@ from collections.abc import Collection, Iterable, Mapping
 
 from vector_index_mcp.engine.types import FileRecord, Holding
 from vector_index_mcp.files.conversion import NEEDS_EXTRA
-from vector_index_mcp.files.language import OTHER, language_of
-from vector_index_mcp.files.read import BINARY, NOT_A_FILE
 from vector_index_mcp.files.scan import CLAIMED, DISTRUSTED, Stamp
+from vector_index_mcp.indexing.reasons import (
+    FAILED,
+    INDEXED,
+    SKIPPED,
+    is_cut_by_lines,
+    is_given_up,
+    is_passed_over,
+    lacks_extra,
+)
 
-INDEXED, SKIPPED, FAILED = "indexed", "skipped", "failed"
-_WITHOUT_TEXT = frozenset({BINARY, NOT_A_FILE})
-GIVEN_UP = "given up"
-"""How the reason begins if a file fails at every try, so that only a change leads to another."""
 # Up to so many changed keys are inserted one by one; if there are more, all keys are sorted again.
 _FEW_KEYS = 1_000
-
-
-def is_cut_by_lines(record: FileRecord) -> bool:
-    """Whether a file was cut by its lines since it could not be parsed; the reason says why."""
-    return record.state == INDEXED and bool(record.reason)
-
-
-def is_passed_over(record: FileRecord) -> bool:
-    """Whether a file is skipped although somebody might look for what it says: it may be a text."""
-    if record.state != SKIPPED or record.reason not in _WITHOUT_TEXT:
-        return record.state == SKIPPED
-    return record.reason == BINARY and language_of(record.key) != OTHER  # code with a NUL in it
 
 
 class Ledger:
@@ -175,14 +166,14 @@ class Ledger:
     @property
     def worth_another_try(self) -> set[str]:
         """The files that failed, but may succeed at the next try although they have not changed."""
-        return {key for key, r in self.failed.items() if not r.reason.startswith(GIVEN_UP)}
+        return {key for key, r in self.failed.items() if not is_given_up(r)}
 
     @property
     def lacking_extra(self) -> set[str]:
         """The files that were skipped because the extra `formats` was not installed."""
         if not self._reasons[SKIPPED][NEEDS_EXTRA]:
             return set()
-        return {r.key for r in self.with_state(SKIPPED) if r.reason == NEEDS_EXTRA}
+        return {r.key for r in self.with_state(SKIPPED) if lacks_extra(r)}
 
     @property
     def lacking_count(self) -> int:

@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
+from vector_index_mcp.engine.store.upkeep import Moment
 from vector_index_mcp.errors import (
     DamagedIndexError,
     LostIndexError,
@@ -242,19 +243,13 @@ class Live:
             self.damage = error
             self.on_damage()
 
-    async def maintain_if_due(self, *, in_bulk: bool = False, is_end: bool = False) -> None:
-        """Have the store tidy up if that is due.
-
-        Args:
-            in_bulk: Much more is about to be written, so do only what cannot wait.
-            is_end: Nothing more is about to be written, and questions may come.
+    async def maintain_if_due(self, moment: Moment) -> None:
+        """Have the store tidy up if that is due at this moment.
 
         Raises:
             DamagedIndexError: If the index cannot be read.
         """
-        upkeep = self.index.store.upkeep
-        is_due = upkeep.is_due_at_the_end if is_end else upkeep.is_due
-        if upkeep.is_overdue if in_bulk else is_due:
+        if self.index.store.upkeep.is_due_at(moment):
             await self._tidy_if_possible()
 
     async def tidy(self) -> None:

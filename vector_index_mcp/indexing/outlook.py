@@ -11,7 +11,7 @@ from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import RULES, concerns_rules
 from vector_index_mcp.files.scan import Changes, Known, Tree, lies_in
-from vector_index_mcp.indexing.deep import Rules, look, walk
+from vector_index_mcp.indexing.deep import IgnoreNotingDepth, look, walk
 from vector_index_mcp.indexing.looks import Looks
 
 
@@ -35,7 +35,7 @@ class View:
     """What the last look found in one folder of the index."""
 
     folder: Folder
-    ignore: Rules
+    ignore: IgnoreNotingDepth
     """The folder's rules at that time."""
     problem: ProjectError | None = None
     """Why the folder is out of reach; the index keeps its files meanwhile."""
@@ -53,7 +53,7 @@ class Outlook:
     def __init__(
         self,
         folders: Folders,
-        make_ignore: Callable[[Folder], Rules],
+        make_ignore: Callable[[Folder], IgnoreNotingDepth],
         watches: Watches,
         looks: Looks,
     ) -> None:
@@ -71,7 +71,7 @@ class Outlook:
     async def of(
         cls,
         folders: Folders,
-        make_ignore: Callable[[Folder], Rules],
+        make_ignore: Callable[[Folder], IgnoreNotingDepth],
         watches: Watches,
         looks: Looks,
     ) -> Self:
@@ -279,7 +279,7 @@ class Outlook:
                 outdated.append(view)
         return outdated
 
-    def _newer(self, view: View, in_repositories: bool) -> tuple[Rules, bool]:
+    def _newer(self, view: View, in_repositories: bool) -> tuple[IgnoreNotingDepth, bool]:
         """The rules of a folder as they are now, and whether those from outside changed."""
         newer = self._make_ignore(view.folder)  # may start git
         return newer, view.ignore.is_outdated_by(newer, in_repositories=in_repositories)

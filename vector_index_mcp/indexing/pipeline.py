@@ -27,9 +27,10 @@ from vector_index_mcp.errors import ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders, absence_of
 from vector_index_mcp.files.scan import CLAIMED, UNKNOWN, Changes
 from vector_index_mcp.indexing.activity import Activity
-from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
+from vector_index_mcp.indexing.reasons import FAILED, INDEXED, SKIPPED
 from vector_index_mcp.indexing.run import Outcome
 from vector_index_mcp.indexing.team_vectors import TeamVectors
 

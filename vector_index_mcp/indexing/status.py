@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Self
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import ModelNotFoundError, StorageError
-from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.noticing import Noticing
+from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED
 from vector_index_mcp.indexing.run import TRIES_OF_A_RUN, Kind, Run
 from vector_index_mcp.indexing.state import State, StateMachine
 

@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.store.upkeep import Moment
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, StoreError
 from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
@@ -189,7 +190,8 @@ class Vectors:
             live.note_success(Use.VECTORS)
             self._look_seconds = _LOOK_FOR_MODEL_SECONDS
         self.progressed.send()
-        await live.maintain_if_due(is_end=not live.ledger.is_waiting)
+        is_end = not live.ledger.is_waiting
+        await live.maintain_if_due(Moment.AT_THE_END if is_end else Moment.USUAL)
 
     async def _prove(self, model: ModelIdentity) -> None:
         """Compare samples of another machine's vectors; if they are wrong, drop all vectors."""

@@ -13,15 +13,14 @@ import numpy as np
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
-from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import Tree
 from vector_index_mcp.indexing.deep import walk
-from vector_index_mcp.indexing.ledger import FAILED, INDEXED, is_cut_by_lines
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
 from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.reasons import FAILED, INDEXED, is_cut_by_lines, is_unreadable
 
 _FILES_PER_PORTION = 200
 _LENGTH_TOLERANCE = 1e-3  # of a vector's length, which is 1
@@ -31,7 +30,7 @@ GONE = "is in the index, but no longer on disk"
 OTHER_TEXT = "has another text than the index"
 OTHER_CHUNKS = "has chunks in the index that differ from those of its text"
 STRAY_ROWS = "has rows in the index that its record does not account for"
-UNREADABLE = "cannot be read now, so it is not compared"
+_UNSEEN = "cannot be read now, so it is not compared"
 BAD_VECTOR = "has an invalid vector in the index"
 
 
@@ -76,7 +75,7 @@ async def verify(
     report = Report()
     report.faults.update(dict.fromkeys(on_disk - records.keys(), NOT_INDEXED))
     hidden = set(whole.hidden(records))
-    report.unseen.update(dict.fromkeys(hidden, UNREADABLE))
+    report.unseen.update(dict.fromkeys(hidden, _UNSEEN))
     report.faults.update(dict.fromkeys(records.keys() - on_disk - hidden, GONE))
     report.faults.update(dict.fromkeys(stored.keys() - records.keys(), STRAY_ROWS))
     crew = Crew(recipe)
@@ -102,7 +101,7 @@ def _compare(
     report: Report,
 ) -> None:
     if record.state == INDEXED and _is_unreadable(file.record):
-        report.unseen[file.key] = UNREADABLE
+        report.unseen[file.key] = _UNSEEN
         return
     fault = next(_faults(file, record, rows), None)
     if fault is not None:
@@ -113,9 +112,7 @@ def _compare(
 
 
 def _is_unreadable(record: FileRecord | None) -> bool:
-    return (
-        record is not None and record.state == FAILED and record.reason.startswith(read.UNREADABLE)
-    )
+    return record is not None and record.state == FAILED and is_unreadable(record.reason)
 
 
 def _faults(

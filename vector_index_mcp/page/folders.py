@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.indexing.ledger import INDEXED
+from vector_index_mcp.indexing.reasons import INDEXED
 
 _LEVELS = 2
 _MOST_PARTS = 60  # parts of one folder; more cannot be distinguished on a screen

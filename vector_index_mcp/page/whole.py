@@ -9,7 +9,8 @@ from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.foreign import visible
-from vector_index_mcp.indexing.ledger import INDEXED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.page import highlight
 
 MOST_LINES = 5_000

@@ -14,6 +14,7 @@ _log = logging.getLogger(__name__)
 _SECONDS = 10.0
 _FETCH_SECONDS = 60.0
 _DEPTH = 1_000  # commits; a job may be this far behind
+_STATES_CHARS = 3  # "XY " before each path, see `git help status`
 
 _OF_A_REPOSITORY = frozenset(
     "GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX GIT_NAMESPACE GIT_CONFIG "
@@ -70,11 +71,10 @@ def changed_files(folder: Path) -> list[str]:
 
     Files that git ignores do not count. Empty if git cannot tell.
     """
-    inside = _said(folder, "rev-parse", "--show-prefix")
+    inside = _run(folder, "rev-parse", "--show-prefix")[1].removesuffix("\n")
     options = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
-    said = _said(folder, "-c", "core.fsmonitor=false", "status", *options, "--", ".")
-    # Of the first entry, "M path" may be left of " M path".
-    paths = (entry.lstrip().partition(" ")[2].lstrip() for entry in said.split("\0") if entry)
+    _, said = _run(folder, "-c", "core.fsmonitor=false", "status", *options, "--", ".")
+    paths = (entry[_STATES_CHARS:] for entry in said.split("\0") if entry)
     return [path.removeprefix(inside) for path in paths]
 
 
@@ -103,7 +103,7 @@ def _fetch(folder: Path, commit: str) -> None:
 
 def _said(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
     status, output = _run(folder, *arguments, variables=variables)
-    return output if status == 0 else ""
+    return output.strip() if status == 0 else ""
 
 
 def _run(
@@ -132,4 +132,4 @@ def _run(
     except (OSError, subprocess.SubprocessError) as error:
         _log.warning("git could not be run in %s: %s", folder, error)
         return None, ""
-    return done.returncode, done.stdout.decode("utf-8", "replace").strip()
+    return done.returncode, os.fsdecode(done.stdout)

@@ -2,9 +2,11 @@
 
 import pytest
 
-from vector_index_mcp.codebase.answer import Backlog, note
+from vector_index_mcp.codebase.answer import note
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.indexing.ledger import INDEXED, Ledger
+from vector_index_mcp.indexing.backlog import Backlog
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.indexing.run import Kind, Run
 
 

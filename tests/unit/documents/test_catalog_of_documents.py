@@ -15,7 +15,8 @@ from vector_index_mcp.documents.catalog import (
 )
 from vector_index_mcp.engine.prose import Properties
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED
 
 
 def record(key, *, content_hash="", state=INDEXED, stamp=(1, 2, 3), properties=None):

@@ -8,7 +8,8 @@ from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.engine.prose import Properties
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.indexing.derived import Derived
-from vector_index_mcp.indexing.ledger import INDEXED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.reasons import INDEXED
 
 
 def ledger_of(name):

@@ -15,7 +15,8 @@ from vector_index_mcp.documents.configuration import Collection
 from vector_index_mcp.documents.pulling import pull
 from vector_index_mcp.documents.updating import seen, update_of
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.indexing.ledger import INDEXED, SKIPPED, Ledger
+from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED
 from vector_index_mcp.processes import git as environments
 
 pytestmark = pytest.mark.anyio

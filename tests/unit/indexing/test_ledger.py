@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED, Ledger, Stamps
+from vector_index_mcp.indexing.ledger import Ledger, Stamps
+from vector_index_mcp.indexing.reasons import FAILED, INDEXED, SKIPPED
 
 REASONS = {INDEXED: [""], SKIPPED: ["binary", "too large"], FAILED: ["unreadable", "broken"]}
 

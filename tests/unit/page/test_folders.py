@@ -3,7 +3,7 @@
 import pytest
 
 from vector_index_mcp.engine.types import FileRecord
-from vector_index_mcp.indexing.ledger import FAILED, INDEXED, SKIPPED
+from vector_index_mcp.indexing.reasons import FAILED, INDEXED, SKIPPED
 from vector_index_mcp.page.folders import look_into
 
 

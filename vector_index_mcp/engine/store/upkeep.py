@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import Enum, auto
 from typing import Any
 
 import lancedb
@@ -44,6 +45,16 @@ _SHARE_STILL_MISSING = 0.01  # chunks that the model cannot embed must not preve
 # 10,000 rows there were 124, and a search took 171 ms instead of 14. Building the index again takes
 # 1 s of processor time.
 _MOST_SEGMENTS = 8
+
+
+class Moment(Enum):
+    """What comes after a commit."""
+
+    IN_BULK = auto()
+    """Much more is about to be written, so only what cannot wait is done."""
+    USUAL = auto()
+    AT_THE_END = auto()
+    """Nothing more is about to be written, and questions may come."""
 
 
 @dataclass(slots=True)
@@ -93,6 +104,12 @@ class Upkeep:
     def is_due_at_the_end(self) -> bool:
         """Whether maintenance is worth its cost at the end of a long run."""
         return self.is_due or self.new_rows >= _ROWS_WORTH_TIDYING_AT_THE_END
+
+    def is_due_at(self, moment: Moment) -> bool:
+        """Whether maintenance is due, given what comes next."""
+        if moment is Moment.IN_BULK:
+            return self.is_overdue
+        return self.is_due_at_the_end if moment is Moment.AT_THE_END else self.is_due
 
     @property
     def is_worthwhile(self) -> bool:

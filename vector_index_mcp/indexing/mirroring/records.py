@@ -12,9 +12,9 @@ from typing import Any
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.errors import DamagedIndexError
 from vector_index_mcp.files.scan import CLAIMED
-from vector_index_mcp.indexing.ledger import INDEXED
 from vector_index_mcp.indexing.mirroring import limits
 from vector_index_mcp.indexing.preparing.file import is_storable
+from vector_index_mcp.indexing.reasons import INDEXED
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 

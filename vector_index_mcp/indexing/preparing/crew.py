@@ -23,10 +23,8 @@ from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.scan import Stamp
-from vector_index_mcp.indexing.ledger import GIVEN_UP, INDEXED, is_cut_by_lines
 from vector_index_mcp.indexing.preparing.child import CRASHED, HUNG, TOO_SLOW, Child, EndedError
 from vector_index_mcp.indexing.preparing.file import (
-    NO_PROCESS,
     Prepared,
     Request,
     Task,
@@ -36,6 +34,7 @@ from vector_index_mcp.indexing.preparing.file import (
 )
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.indexing.preparing.recipe import Recipe
+from vector_index_mcp.indexing.reasons import INDEXED, NO_PROCESS, is_cut_by_lines, is_given_up
 
 _log = logging.getLogger(__name__)
 
@@ -385,7 +384,7 @@ def _was_slow(task: Task) -> bool:
     known = task.known
     if known is None or known.reason == NO_PROCESS:
         return False
-    return is_cut_by_lines(known) or known.reason.startswith(GIVEN_UP)
+    return is_cut_by_lines(known) or is_given_up(known)
 
 
 async def _end(child: Child | None) -> None:

@@ -13,14 +13,20 @@ from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.scan import CLAIMED, UNKNOWN, may_recur
 from vector_index_mcp.indexing.deep import TOO_DEEP, is_deep_folder
-from vector_index_mcp.indexing.ledger import FAILED, GIVEN_UP, INDEXED, SKIPPED
 from vector_index_mcp.indexing.preparing.claims import are_true
 from vector_index_mcp.indexing.preparing.recipe import Recipe, without_rows
+from vector_index_mcp.indexing.reasons import (
+    FAILED,
+    INDEXED,
+    NO_PROCESS,
+    SKIPPED,
+    is_unreadable,
+    of_giving_up,
+)
 
 _log = logging.getLogger(__name__)
 
 _UNSTORABLE_NAME = "name is not valid Unicode"
-NO_PROCESS = "no process could be started to parse it"
 """The reason for cutting a file by its lines that is no fault of the file; it is tried again."""
 
 
@@ -96,7 +102,7 @@ def prepare(recipe: Recipe, task: Task, by_lines: str = "") -> Prepared:
 
 def given_up(task: Task, reason: str) -> Prepared:
     """The result for a file that cannot be prepared; it is tried again only when it changes."""
-    return failed(task, f"{GIVEN_UP}: {reason}")
+    return failed(task, of_giving_up(reason))
 
 
 def is_storable(key: str) -> bool:
@@ -132,7 +138,7 @@ def _read(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
     if isinstance(result, read.Vanished):
         return Prepared(key, None, None)
     if isinstance(result, read.Skipped):
-        state = FAILED if result.reason.startswith(read.UNREADABLE) else SKIPPED
+        state = FAILED if is_unreadable(result.reason) else SKIPPED
         return _without_text(key, result, state)
     if known and _is_same(known, result) and _may_stay(recipe, task, result):
         record = _record(key, result, known.chunk_count, known.reason, known.details)
