@@ -413,14 +413,34 @@ async def test_code_like_a_line_is_found_without_that_line(client):
     assert "tests/test_cart.py" in {hit["file_path"] for hit in answer["results"]}
 
 
-async def test_the_line_itself_is_no_other_place_of_its_file(tmp_path):
+async def test_the_twins_of_a_function_come_first_also_those_of_its_file(tmp_path):
     body = "\n".join(f"    total += price_{number} * amount" for number in range(30))
     functions = [f"def sum_{name}(amount):\n    total = 0\n{body}\n" for name in "abcd"]
-    async with served(tmp_path / "project", {"sums.py": "\n\n".join(functions)}) as client:
-        found = await call(client, "search_index", query="", similar_to="sums.py:5", top_k=1)
-        places = [place.split()[0].split("-") for place in found["results"][0]["also"]]
-        assert places
-        assert not any(int(first) <= 5 <= int(last) for first, last in places)
+    others = {
+        f"{name}.py": f"def sum_{name}(amount):\n    return price_{name} * amount\n"
+        for name in "efghij"
+    }
+    files = {"sums.py": "\n\n".join(functions), **others}
+    async with served(tmp_path / "project", files) as client:
+        found = await call(
+            client, "search_index", query="", similar_to="sums.py:5", top_k=5, verbose=True
+        )
+        twins = [hit for hit in found["results"] if hit["score"] > 0.9]
+        assert [hit["file_path"] for hit in twins] == ["sums.py"] * 3
+        assert not any(hit["start_line"] <= 5 <= hit["end_line"] for hit in twins)
+        assert {hit["file_path"] for hit in found["results"][3:]} < others.keys()
+
+
+async def test_code_without_a_vector_is_compared_by_its_words(project):
+    embedder = FakeEmbedder()
+    embedder.absent = "there is no model"
+    async with serving(codebase_of(project, embedder)) as client:
+        await settled(client, with_vectors=False)
+        answer = await call(
+            client, "search_index", query="", similar_to="src/shop/cart.ts:1", top_k=3
+        )
+        assert answer["results"]
+        assert "the code in similar_to has no vector yet" in answer["note"]
 
 
 async def test_of_code_like_a_line_what_a_query_asks_for_comes_first(tmp_path):

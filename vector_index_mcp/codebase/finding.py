@@ -15,14 +15,16 @@ from vector_index_mcp.codebase.running_tests import asks_for_tests, saying_how
 from vector_index_mcp.codebase.wanted import Sample, Wanted
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
+from vector_index_mcp.engine.similar import similar
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
+from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
 _MOST_NARROWED = 30  # similar chunks that a query chooses from
+_MOST_OVERLAPPING = 3  # chunks that have lines of a chunk: itself and its neighbours
 
 _Names = Mapping[str, str]
 """The names of a project, as `respelling.spellings` returns them."""
@@ -91,18 +93,17 @@ class _Search:
     async def similar_to(self, sample: Sample) -> Findings:
         """Find the chunks that are most similar to the sample, without the sample itself.
 
-        If there is a query too, those that have most of its words come first.
+        Without a vector of the sample, those count that have most of its words. If there is a query
+        too, those that have most of the query's words come first.
         """
         chunk, vector = await sample.chunk(self.store, self.question.ledger, self.project.path)
-        if vector is None:
-            self.question.lack = "the code in similar_to has no vector yet"
-
-        async def embed() -> Vector | None:
-            return vector
-
         about = self.wanted.query.subject
-        most = max(_MOST_NARROWED, self.limit) if about else self.limit
-        hits = await search(self.store, Query(chunk.text), embed, most + 1, self.filters)
+        most = (max(_MOST_NARROWED, self.limit) if about else self.limit) + _MOST_OVERLAPPING
+        if vector is not None:
+            hits = await similar(self.store, vector, most, self.filters)
+        else:
+            self.question.lack = "the code in similar_to has no vector yet"
+            hits = await search(self.store, Query(chunk.text), _no_vector, most, self.filters)
         others = [
             replace(hit, also=tuple(each for each in hit.also if not _overlap(each, chunk)))
             for hit in hits
@@ -193,6 +194,10 @@ class _Search:
     async def _all_names(self) -> _Names:
         symbols, keys = await self.store.contents.symbols(), [*self.question.ledger.keys()]
         return await anyio.to_thread.run_sync(respelling.spellings, symbols, keys)
+
+
+async def _no_vector() -> None:
+    return None
 
 
 def _overlap(one: StoredChunk, other: StoredChunk) -> bool:

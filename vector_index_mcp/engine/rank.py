@@ -168,7 +168,7 @@ def found_for(
     without: Collection[str] = (),
 ) -> Found:
     """Return all candidates, ranked chunk by chunk; for the arguments see `rank`."""
-    lexical, semantic = _newest(lexical, semantic)
+    lexical, semantic = of_newest_revisions(lexical, semantic)
     share = weights.semantic_for_symbols if query.is_symbol else weights.semantic
     highest = max((c.score for c in lexical), default=0.0) or 1.0
     matched = {c.chunk.document_id: c.score / highest for c in lexical}
@@ -203,7 +203,7 @@ def _place(chunk: StoredChunk) -> tuple[str, int]:
     return chunk.key, chunk.chunk_index
 
 
-def _newest(*rankings: Sequence[Candidate]) -> list[list[Candidate]]:
+def of_newest_revisions(*rankings: Sequence[Candidate]) -> list[list[Candidate]]:
     """Return `rankings` without chunks of older revisions of a file that has newer ones."""
     newest: dict[str, int] = {}
     for ranking in rankings:
