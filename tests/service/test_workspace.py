@@ -1,6 +1,7 @@
 """Several projects searched as one: what is merged, what is limited, and what stops none of it."""
 
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -250,6 +251,23 @@ async def test_code_like_a_sample_is_found_in_the_other_projects(client, service
     assert not any(path.endswith("shop/src/cart.py") for path in paths)
     said = await failing_call(client, "search_index", query="", similar_to="/etc/hosts:1")
     assert "similar_to names no indexed line of a project here" in said
+
+
+async def test_it_is_compared_by_its_vector_in_every_project_of_the_same_model(client, services):
+    """As a question, its text would be ranked by other rules, and its scores compare with none."""
+    twin = {"twin/cart.py": SHOP["src/cart.py"].replace("def ", "async def ")}
+    write(root_of(services, "tool"), twin)
+    await call(client, "trigger_index")
+    sample = f"{root_of(services, 'shop')}/src/cart.py:2"
+    hits = await found(client, "", similar_to=sample, verbose=True)
+    assert hits[0]["file_path"].endswith("tool/twin/cart.py")
+    cosine = hits[0]["score"]
+    assert cosine > 0.8
+    other = services.codebases["tool"].index.indexer.live.index
+    other.manifest = replace(other.manifest, model=replace(other.manifest.model, digest="other"))
+    hits = await found(client, "", similar_to=sample, verbose=True)  # as a text then
+    [twin] = [hit for hit in hits if hit["file_path"].endswith("tool/twin/cart.py")]
+    assert twin["score"] != cosine
 
 
 async def test_a_sample_is_no_hit_of_the_project_that_lies_around_its_own(client, services):

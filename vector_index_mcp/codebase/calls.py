@@ -11,6 +11,7 @@ from vector_index_mcp.codebase.arguments import ExplainedArguments, TriggerArgum
 from vector_index_mcp.codebase.hits import Detail
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.codebase.triggering import triggered
+from vector_index_mcp.codebase.wanted import Likeness
 from vector_index_mcp.errors import QueryError
 from vector_index_mcp.indexing.asking import OnLoading
 from vector_index_mcp.indexing.following import (
@@ -62,9 +63,16 @@ async def _search(codebase: Codebase, given: Mapping[str, Any], tell: Tell) -> V
 async def _find(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
     """Search what is indexed now, as the tool does; `refused` says what is wrong with a query."""
     try:
-        asked = arguments.checked("search", ExplainedArguments, given)
-        of_a_miss = asked.detail_of_a_miss
-        return await _found(codebase, asked, wait_for_model=False, of_a_miss=of_a_miss)
+        like = given.get("like")
+        own = {name: value for name, value in given.items() if name != "like"}
+        asked = arguments.checked("search", ExplainedArguments, own)
+        return await _found(
+            codebase,
+            asked,
+            wait_for_model=False,
+            of_a_miss=asked.detail_of_a_miss,
+            like=Likeness.of(like) if like else None,
+        )
     except QueryError as error:
         return {"refused": str(error)}
 
@@ -76,11 +84,13 @@ async def _found(
     wait_for_model: bool,
     on_loading: OnLoading | None = None,
     of_a_miss: Detail | None = None,
+    like: Likeness | None = None,
 ) -> Values:
     found = await codebase.search(
         asked.query,
         asked.top_k,
         **asked.limits,
+        like=like,
         wait_for_model=wait_for_model,
         on_loading=on_loading,
     )
@@ -91,12 +101,17 @@ async def _found(
 
 
 async def _sample(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:
-    """The `text`, `path` and `lines` of the chunk at `similar_to`; empty if it names no chunk."""
+    """The chunk at `similar_to`: its `text`, `path` and `lines`, and its `Likeness` as `like`.
+
+    Empty if it names no chunk.
+    """
     try:
-        chunk = await codebase.sample(str(given.get("similar_to", "")))
+        chunk, like = await codebase.sample(str(given.get("similar_to", "")))
     except QueryError:
         return {}
-    return {"text": chunk.text, "path": chunk.key, "lines": [chunk.start_line, chunk.end_line]}
+    lines = [chunk.start_line, chunk.end_line]
+    values = {"text": chunk.text, "path": chunk.key, "lines": lines}
+    return values | ({"like": like.as_json()} if like is not None else {})
 
 
 async def _trigger(codebase: Codebase, given: Mapping[str, Any], _: Tell) -> Values:

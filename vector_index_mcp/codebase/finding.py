@@ -17,7 +17,7 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.search import search
 from vector_index_mcp.engine.similar import similar
 from vector_index_mcp.engine.store import Store
-from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk
+from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.asking import Question
@@ -75,6 +75,9 @@ class Finder:
         request = _Search(wanted, store, question, self._project, limit, filters, self._names)
         if wanted.sample is not None:
             return await request.similar_to(wanted.sample)
+        if wanted.like is not None and wanted.like.digest == question.model_digest:
+            about = Query(wanted.like.about).subject
+            return await request.most_similar(wanted.like.vector, about)
         return await request.matching()
 
 
@@ -98,17 +101,41 @@ class _Search:
         """
         chunk, vector = await sample.chunk(self.store, self.question.ledger, self.project.path)
         about = self.wanted.query.subject
-        most = (max(_MOST_NARROWED, self.limit) if about else self.limit) + _MOST_OVERLAPPING
         if vector is not None:
-            hits = await similar(self.store, vector, most, self.filters)
-        else:
-            self.question.lack = "the code in similar_to has no vector yet"
-            hits = await search(self.store, Query(chunk.text), _no_vector, most, self.filters)
-        others = [
-            replace(hit, also=tuple(each for each in hit.also if not _overlap(each, chunk)))
-            for hit in hits
-            if not _overlap(hit.chunk, chunk)
-        ]
+            return await self.most_similar(vector, about, chunk)
+        self.question.lack = "the code in similar_to has no vector yet"
+        most = self._most_similar(about)
+        hits = await search(self.store, Query(chunk.text), _no_vector, most, self.filters)
+        return await self._beside(chunk, hits, about)
+
+    async def most_similar(
+        self, vector: Vector, about: Sequence[str], sample: StoredChunk | None = None
+    ) -> Findings:
+        """Find the chunks nearest to `vector`, those that have most words of `about` first.
+
+        Args:
+            vector: That of a chunk of this or another project.
+            about: Words, as `Query.subject` has them.
+            sample: The chunk, if it is one of this project.
+        """
+        hits = await similar(self.store, vector, self._most_similar(about), self.filters)
+        return await self._beside(sample, hits, about)
+
+    def _most_similar(self, about: Sequence[str]) -> int:
+        most = max(_MOST_NARROWED, self.limit) if about else self.limit
+        return most + _MOST_OVERLAPPING
+
+    async def _beside(
+        self, sample: StoredChunk | None, hits: Sequence[Hit], about: Sequence[str]
+    ) -> Findings:
+        """Take `hits` without the sample itself, and what has most words of `about` first."""
+        others = list(hits)
+        if sample is not None:
+            others = [
+                replace(hit, also=tuple(each for each in hit.also if not _overlap(each, sample)))
+                for hit in hits
+                if not _overlap(hit.chunk, sample)
+            ]
         others = (first_about(others, about, "query") if about else others)[: self.limit]
         why = await self._why_none(others)
         if not (others or why) and self.question.ledger.chunk_count <= len(hits):

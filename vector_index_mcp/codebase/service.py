@@ -14,7 +14,7 @@ from vector_index_mcp.codebase.answer import Answer, note
 from vector_index_mcp.codebase.finding import Finder, Findings
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
-from vector_index_mcp.codebase.wanted import Sample, Wanted, wanted
+from vector_index_mcp.codebase.wanted import Likeness, Sample, Wanted, wanted
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Store
@@ -99,6 +99,7 @@ class Codebase:
         language: str = "",
         kind: str = "",
         similar_to: str = "",
+        like: Likeness | None = None,
         offset: int = 0,
         wait_for_model: bool = False,
         on_loading: OnLoading | None = None,
@@ -113,6 +114,7 @@ class Codebase:
             language: The programming language of the files; empty for all.
             kind: The kind of files, one of `kinds.Kind`; empty for all.
             similar_to: `path:line` of code; search for similar code elsewhere. Empty for none.
+            like: Code of another project; search for similar code here.
             offset: How many of the best hits to skip.
             wait_for_model: Whether to wait until the model is loaded. Otherwise the model is loaded
                 in the background, and this search finds by words only.
@@ -124,7 +126,7 @@ class Codebase:
             StoreError: If there is no index, or none that can be read.
         """
         began = time.monotonic()
-        what = wanted(query, path, language, kind, similar_to)
+        what = wanted(query, path, language, kind, similar_to, like)
         found = Findings()
 
         async def find(store: Store, question: Question, most: int) -> list[Hit]:
@@ -202,8 +204,8 @@ class Codebase:
         except TimeoutError:
             return ""
 
-    async def sample(self, similar_to: str) -> StoredChunk:
-        """The chunk at `path:line`.
+    async def sample(self, similar_to: str) -> tuple[StoredChunk, Likeness | None]:
+        """The chunk at `path:line`, and what other projects find similar code by, if it has that.
 
         Raises:
             QueryError: If no indexed chunk contains that line.
@@ -213,8 +215,11 @@ class Codebase:
         if sample is None:
             raise QueryError("similar_to is empty; write a place as path:line")
         async with self.index.reading() as (index, ledger):
-            chunk, _ = await sample.chunk(index.store, ledger, self.root)
-        return chunk
+            chunk, vector = await sample.chunk(index.store, ledger, self.root)
+            model = index.manifest.model
+        if vector is None or model is None:
+            return chunk, None
+        return chunk, Likeness(vector, model.digest, "")
 
 
 def _name_of(key: str) -> str:

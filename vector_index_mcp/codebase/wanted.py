@@ -2,12 +2,14 @@
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
+import numpy as np
 
 from vector_index_mcp.codebase.filters import files_of, meant_instead
 from vector_index_mcp.codebase.limits import (
@@ -123,6 +125,28 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Likeness:
+    """Code of another project, to find similar code of."""
+
+    vector: Vector
+    """Of the chunk that contains it."""
+    digest: str
+    """The digest of the model that has made the vector."""
+    about: str
+    """The query of the user; may be empty."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The values that `of` reads."""
+        return {"vector": self.vector.tolist(), "digest": self.digest, "about": self.about}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Likeness":
+        """Read what `as_json` has made."""
+        vector = np.asarray(values["vector"], dtype="<f4")
+        return cls(vector, str(values["digest"]), str(values["about"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """The request of a search; made by `wanted`."""
 
@@ -137,6 +161,8 @@ class Wanted:
     """One of `kinds.Kind`; empty for all."""
     sample: Sample | None = None
     """The code to find similar code of. `query` may then be empty, or narrow the search."""
+    like: Likeness | None = None
+    """Such code of another project; `query` is used if the vectors cannot be compared."""
 
     def is_unlikely(self, hits: Sequence[Hit]) -> bool:
         """Whether not even the first hit is likely to be right.
@@ -145,7 +171,7 @@ class Wanted:
         is less reliable, and for code that is similar to other code it means nothing.
         """
         is_judged = self.query.is_question and len(self.query.subject) >= _FEWEST_WORDS
-        if not is_judged or self.sample is not None or not hits:
+        if not is_judged or self.sample is not None or self.like is not None or not hits:
             return False
         return hits[0].likelihood < UNLIKELY
 
@@ -168,7 +194,12 @@ class Wanted:
 
 
 def wanted(
-    query: str, path: str = "", language: str = "", kind: str = "", similar_to: str = ""
+    query: str,
+    path: str = "",
+    language: str = "",
+    kind: str = "",
+    similar_to: str = "",
+    like: Likeness | None = None,
 ) -> Wanted:
     """Make a request of the user's texts; see `Codebase.search`.
 
@@ -178,7 +209,7 @@ def wanted(
     _check_length("path", path, LONGEST_PATH_CHARS)
     sample = Sample.of(similar_to)
     asked = Query("") if sample is not None and not query.strip() else _checked_query(query)
-    return Wanted(asked, path, language, _languages_of(language), kind, sample)
+    return Wanted(asked, path, language, _languages_of(language), kind, sample, like)
 
 
 def _check_length(name: str, value: str, most: int) -> None:

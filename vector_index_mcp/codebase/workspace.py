@@ -196,7 +196,7 @@ class Workspace:
     async def _share_sample(
         self, similar_to: str, given: dict[str, Values]
     ) -> "tuple[_Lines, dict[str, Exception]]":
-        """Change `given`: the sample's project searches for similar code, others for its text.
+        """Change `given`: each project searches for similar code, or if it cannot, for its text.
 
         Returns:
             The place of the sample, since nested projects may contain it, too; and the errors of
@@ -222,8 +222,11 @@ class Workspace:
             if other == name:
                 values["similar_to"] = inside[name]
             else:
-                query = f"{values['query']}\n{answer['text']}"[:LONGEST_QUERY_CHARS]
+                about = values["query"]
+                query = f"{about}\n{answer['text']}"[:LONGEST_QUERY_CHARS]
                 values.update(similar_to=None, query=query)
+                if like := answer.get("like"):
+                    values["like"] = like | {"about": about}
         lines = _Lines(f"{self.projects[name].as_posix()}/{answer['path']}", *answer["lines"])
         return lines, {name: error for name, error in failures.items() if name in given}
 

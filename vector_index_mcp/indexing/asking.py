@@ -71,6 +71,12 @@ class Question:
         self._wait_for_model, self._on_loading = wait_for_model, on_loading
         self._vector: Vector | None = None
 
+    @property
+    def model_digest(self) -> str:
+        """The digest of the model that has made the index's vectors; empty if there are none."""
+        model = self._index.manifest.model
+        return model.digest if model is not None else ""
+
     def rephrase(self, text: str) -> None:
         """Ask for another text from now on."""
         self.text, self._vector = text, None
