@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from fakes import FakeEmbedder
@@ -10,6 +11,8 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase import service
+from vector_index_mcp.files import secrets
+from vector_index_mcp.indexing import checking
 from vector_index_mcp.indexing.asking import ask
 
 pytestmark = pytest.mark.anyio
@@ -429,6 +432,43 @@ async def test_the_twins_of_a_function_come_first_also_those_of_its_file(tmp_pat
         assert [hit["file_path"] for hit in twins] == ["sums.py"] * 3
         assert not any(hit["start_line"] <= 5 <= hit["end_line"] for hit in twins)
         assert {hit["file_path"] for hit in found["results"][3:]} < others.keys()
+
+
+async def test_a_secret_in_a_skipped_file_is_not_told_letter_by_letter(tmp_path):
+    token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0iL3oR6"
+    code = f'var {"a,b=1;" * 1_000}k="{token}",initQueue=2;'
+    async with served(tmp_path / "project", {"dist/a.js": code, "one.py": "x = 1\n"}) as client:
+        for begun in range(5, len(token)):
+            answer = await call(client, "search_index", query=token[:begun])
+            assert "contain" not in (answer["note"] or "").replace("No searched file contains", "")
+        for whole in (token, "initQueue"):
+            answer = await call(client, "search_index", query=whole)
+            assert f"'dist/a.js' contains `{whole}` and is not indexed" in answer["note"]
+
+
+async def test_a_file_with_secrets_is_masked_once_for_many_searches(tmp_path, monkeypatch):
+    monkeypatch.setattr(checking._MaskedTexts, "_RACY_NS", 0)
+    texts, masked = [], secrets.masked
+
+    def noted(text):
+        texts.append(text)
+        return masked(text)
+
+    secret = 'quince = 1\npassword = "h7Rt2kLq"\n'
+    async with served(tmp_path / "project", {"one.py": secret}) as client:
+        monkeypatch.setattr(secrets, "masked", noted)
+        for _ in range(3):
+            answer = await call(client, "search_index", query="quince")
+            assert "h7Rt2kLq" not in json.dumps(answer)
+        assert texts == [secret]
+        write(tmp_path / "project", {"one.py": secret.replace("quince", "quince = pear")})
+        answer = await eventually(partial(_result_with, client, "pear"))
+        assert "h7Rt2kLq" not in json.dumps(answer)
+
+
+async def _result_with(client, word):
+    answer = await call(client, "search_index", query=word)
+    return answer if word in json.dumps(answer["results"]) else None
 
 
 async def test_code_without_a_vector_is_compared_by_its_words(project):

@@ -53,6 +53,24 @@ async def become(codebase, expected):
     await settled(codebase)
 
 
+@pytest.mark.parametrize(
+    "query", ["caf\xe9.py", "cafe_handler", "café", "README", "docs/", "docs", "caf"]
+)
+async def test_a_name_that_is_not_unicode_spoils_no_answer(project, query):
+    names = (b"caf\xe9.py", b"README.fran\xe7ais", b"docs/r\xe9sum\xe9.md", b"caf\xe9_handler.py")
+    write(
+        project, {os.fsdecode(name): "x = 1\n" for name in names} | {"docs/install.md": "guide\n"}
+    )
+    codebase = codebase_of(project, FakeEmbedder())
+    async with codebase.running():
+        await settled(codebase)
+        runs = codebase.index.indexer.runs.last.number
+        answer = await codebase.search(query, 10)
+        assert all(hit.chunk.key.isascii() for hit in answer.hits)
+        await settled(codebase)
+        assert codebase.index.indexer.runs.last.number == runs  # nobody took it for damage
+
+
 async def test_names_that_are_not_unicode_are_told_to_who_reads_and_at_the_next_start(project):
     write(project, {NO_TEXT: "banana = 1\n"})
     codebase = codebase_of(project, FakeEmbedder())

@@ -152,7 +152,7 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
             data = raw_bytes(project, record.key, size)
             for name in names:
                 wanted = last_name(name).encode("utf-8", "replace")
-                if wanted in data and (not record.masked or _is_hidden(wanted, data)):
+                if wanted in data and _may_be_told(wanted, data, is_indexed=record.masked > 0):
                     found[name, state].append(record.key)
     return " ".join(_sentence(keys, name, state) for (name, state), keys in found.items())
 
@@ -162,15 +162,22 @@ def _is_searched(record: FileRecord) -> bool:
     return record.masked > 0 or (record.reason in _SEARCHED and is_passed_over(record))
 
 
-def _is_hidden(value: bytes, data: bytes) -> bool:
-    """Whether a value is masked in a text, as a whole.
+def _may_be_told(value: bytes, data: bytes, *, is_indexed: bool) -> bool:
+    """Whether to say that a text contains a value: where it is shown, or masked as a whole.
 
     Who asks for the beginnings of a masked value must not learn it letter by letter.
+
+    Args:
+        value: What the text contains.
+        data: The text.
+        is_indexed: Whether the index has what is shown of the text, and so lacks the value there.
     """
-    if len(value) < _LEAST_HIDDEN:
-        return False
     text = data.decode("utf-8", "replace")
     shown = secrets.masked(text)[0]
+    if not is_indexed and value in shown.encode():
+        return True
+    if len(value) < _LEAST_HIDDEN:
+        return False
     hidden = (old if old != new else " " for old, new in zip(text, shown, strict=True))
     return value in "".join(hidden).encode().split()
 

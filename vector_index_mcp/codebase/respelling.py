@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from vector_index_mcp.engine.words import joined, last_name, owner_of, words
+from vector_index_mcp.errors import encodable
 
 _FEWEST_CHARS = 5  # of shorter words, one letter makes another word
 _MOST_CHARS = 40  # difflib's time grows with the square; 10,000 names of 60 letters took 3 s
@@ -48,7 +49,9 @@ def spellings(symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
         keys: The paths of its files.
     """
     names = {last_name(symbol) for symbol in symbols}
-    names |= {key.rpartition("/")[2].partition(".")[0] for key in keys}
+    # A name that is not UTF-8 cannot be searched for.
+    files = (key.rpartition("/")[2].partition(".")[0] for key in keys)
+    names |= {name for name in files if name.isascii() or encodable(name) == name}
     # Of `_connection`, `connection` and `Connection`, the name of the type; a private name last.
     whole = {joined(name): name for name in sorted(names, key=_likely)}
     parts = {word: word for name in names for word in words(name)}

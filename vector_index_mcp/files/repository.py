@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 _GIT_TIMEOUT_SECONDS = 5
 _OF_SETTINGS = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 _LONGEST_POINTER_BYTES = 10_000
+# As git wants it (`validate_headref` in path.c); otherwise the rules of the repository above hold.
+_HEAD = re.compile(r"ref:\s{0,9}refs/|[0-9a-f]{40}")
 _EXCLUDES_FILE, _IGNORES_CASE = "core.excludesfile", "core.ignorecase"
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _last_settings: dict[Path, Mapping[str, str]] = {}  # git's last answer, by folder
@@ -32,7 +34,12 @@ def top_of(folder: Path) -> Path | None:
 
 def is_top(folder: Path) -> bool:
     """Return whether `folder` is the top of a repository that git would use."""
-    return os.path.lexists(folder / ".git") and os.path.isfile(_git_folder(folder) / "HEAD")
+    if not os.path.lexists(folder / ".git"):
+        return False
+    inside = _git_folder(folder)
+    common = _common_folder(inside)
+    has_head = _HEAD.match(_pointer(inside / "HEAD")) is not None
+    return has_head and all(os.path.isdir(common / name) for name in ("objects", "refs"))
 
 
 def index_of(top: Path) -> Path:

@@ -1,12 +1,16 @@
 """Compares hits with the disk, so that a search shows only text that a file contains now."""
 
-from collections.abc import Collection, Sequence
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.files import beneath, read
-from vector_index_mcp.files.folder import Folder, Folders
-from vector_index_mcp.files.scan import CLAIMED, stamp_of
+from vector_index_mcp.files.folder import Folder, Folders, Reading
+from vector_index_mcp.files.scan import CLAIMED, UNKNOWN, Stamp, stamp_of
 from vector_index_mcp.indexing.ledger import Ledger
 
 _MOST_CHARS = 1_200  # of a hit whose lines have changed, unless the chunk was longer
@@ -119,6 +123,51 @@ def _as_it_is_now(chunk: StoredChunk, lines: list[str]) -> StoredChunk | None:
     return replace(chunk, text=kept[:most], end_line=end, scope="", symbols=())
 
 
+class _MaskedTexts:
+    """The masked lines of files, as long as these do not change, up to some size in all.
+
+    Masking takes up to a second for a megabyte, and every search that finds such a file needs it.
+    """
+
+    _MOST_CHARS = 4_000_000
+    _RACY_NS = 2_000_000_000  # two states of a file that are nearer may have the same stamp
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[Path, Reading], tuple[Stamp, list[str], int]]
+        self._known = OrderedDict()
+        self._size = 0
+
+    def lines(self, folder: Folder, key: str, read_lines: Callable[[], list[str]]) -> list[str]:
+        """Return the lines of a file; those that are known if it has not changed since."""
+        place = folder.path / folder.path_of(key), folder.reading
+        stamp = read.stamp_now(folder, key)
+        with self._lock:
+            known = self._known.get(place)
+            if known is not None and known[0] == stamp != UNKNOWN:
+                self._known.move_to_end(place)
+                return known[1]
+        lines = read_lines()
+        is_old = stamp[2] < time.time_ns() - self._RACY_NS
+        if is_old and read.stamp_now(folder, key) == stamp != UNKNOWN:
+            self._keep(place, stamp, lines)
+        return lines
+
+    def _keep(self, place: tuple[Path, Reading], stamp: Stamp, lines: list[str]) -> None:
+        size = sum(map(len, lines))
+        with self._lock:
+            if (former := self._known.pop(place, None)) is not None:
+                self._size -= former[2]
+            self._known[place] = stamp, lines, size
+            self._size += size
+            while self._size > self._MOST_CHARS:
+                _, (_, _, size) = self._known.popitem(last=False)
+                self._size -= size
+
+
+_masked_texts = _MaskedTexts()
+
+
 class _Texts:
     """The lines of files, each read once."""
 
@@ -137,7 +186,12 @@ class _Texts:
                 reading, so set it only if the file has credentials or may have some.
         """
         place = key, is_masked
-        if place not in self._lines:
+
+        def read_lines() -> list[str]:
             text = read.text_of(folder, key, is_masked=is_masked)
-            self._lines[place] = (text or "").removesuffix("\n").split("\n")
+            return (text or "").removesuffix("\n").split("\n")
+
+        if place not in self._lines:
+            found = _masked_texts.lines(folder, key, read_lines) if is_masked else read_lines()
+            self._lines[place] = found
         return self._lines[place]

@@ -242,6 +242,26 @@ def test_what_git_ignores_stays_ignored_while_git_cannot_answer(
     assert by_us(fresh) == {"a.x", "a.z"}
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"HEAD": "ref: refs/heads/main\n"},
+        {"HEAD": "garbage\n", "objects/x": "", "refs/x": ""},
+        {"objects/x": "", "refs/x": ""},
+        {"HEAD": "ref: refs/heads/main\n", "objects/x": ""},
+    ],
+)
+def test_a_folder_that_is_no_repository_to_git_switches_off_no_rules(
+    fresh: Path, parts: dict[str, str]
+) -> None:
+    build(fresh, {".gitignore": "private*\n", "sub/private.txt": "", "sub/shown.txt": ""})
+    build(fresh / "sub/.git", parts)
+    assert by_us(fresh) == {".gitignore", "sub/shown.txt"}
+    assert (
+        subprocess.run(["git", "check-ignore", "-q", "sub/private.txt"], cwd=fresh).returncode == 0
+    )
+
+
 def test_the_built_in_list_holds_without_git(tmp_path: Path) -> None:
     hidden = ["node_modules/a.js", "x/__pycache__/a.py", "a.min.js", "x/uv.lock", ".git/HEAD"]
     shown = ["a.js", "build/a.py", "vendor/a.go", "x/lock.py"]

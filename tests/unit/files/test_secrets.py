@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.files.secrets import is_key, is_secret, masked
+from vector_index_mcp.files.secrets import is_key, is_secret, masked, values
 
 HEX = "9f86d081884c7d659a2feaa0c55ad015"
 MIXED = "q7Zx2Lw9Tb4Rk8Vn3Hc6Yd1Mf5Gs0Jp"
@@ -70,6 +70,8 @@ def test_the_formats_of_providers_are_masked_wherever_they_stand(credential: str
     ("text", "secret"),
     [
         (f'API_KEY = "{MIXED}"', MIXED),
+        (f"APP_KEY=base64:{MIXED}", f"base64:{MIXED}"),
+        ('variable "db_password" {\n  type = string\n  default = "Ab3!kkd9"\n}', "Ab3!kkd9"),
         (f"  stripe_secret: '{HEX}'", HEX),
         (f'{{"accessToken": "{MIXED}"}}', MIXED),
         (f'const privateKey := "{MIXED}"', MIXED),
@@ -83,6 +85,43 @@ def test_the_formats_of_providers_are_masked_wherever_they_stand(credential: str
 )
 def test_only_the_secret_itself_is_masked(text: str, secret: str) -> None:
     assert masked(text) == (text.replace(secret, "*" * len(secret)), 1)
+
+
+LONG = "".join(f"{n * n % 10}{chr(65 + n * 7 % 26)}{chr(97 + n * 11 % 26)}" for n in range(400))
+"""Of the length of a session token: 1,200 characters."""
+
+
+@pytest.mark.parametrize("times", [1, 5])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export AWS_SESSION_TOKEN={}",
+        "api_token: {}",
+        'password = "{}"',
+        "Authorization: Bearer {}",
+        "https://bob:{}@example.org/",
+        "https://example.org/?sig={}",
+    ],
+)
+def test_a_secret_is_masked_however_long_it_is(text: str, times: int) -> None:
+    secret = LONG * times
+    assert masked(f"{text.format(secret)}\n") == (f"{text.format('*' * len(secret))}\n", 1)
+
+
+def test_names_that_stand_in_values_of_names_cost_little() -> None:
+    """Each is looked at for as much as the text is long, not for as much as a value may be."""
+    judged = 0
+
+    def counted(written: str) -> bool:
+        nonlocal judged
+        judged += len(written)
+        return False
+
+    text = "password=" * 3_000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(values, "is_placeholder", counted)
+        masked(text)
+    assert judged < 5 * len(text)
 
 
 def test_the_lines_of_a_key_inside_a_text_stay_lines() -> None:

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from vector_index_mcp.engine import kinds
 from vector_index_mcp.engine.types import Filters
+from vector_index_mcp.errors import encodable
 
 
 def predicate_of(filters: Filters) -> str:
@@ -50,8 +51,11 @@ def _belongs_to(kind: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Return a string literal of LanceDB's SQL: quotes are doubled, nothing else is special."""
-    return "'" + value.replace("'", "''") + "'"
+    """Return a string literal of LanceDB's SQL: quotes are doubled, nothing else is special.
+
+    No row has a text that UTF-8 cannot encode.
+    """
+    return "'" + encodable(value).replace("'", "''") + "'"
 
 
 def is_among(column: str, values: Iterable[str]) -> str:

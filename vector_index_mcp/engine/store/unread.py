@@ -15,6 +15,7 @@ from lancedb.query import MatchQuery
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.engine.types import Candidate, StoredChunk, Vector
+from vector_index_mcp.errors import encodable
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2"]
 _REFINE_FACTOR = 5  # for each result, this many candidates are compared by their full vectors
@@ -80,7 +81,7 @@ class Unread:
 
 def matched(chunks: lancedb.AsyncTable, words: Sequence[str]) -> Any:
     """Return a query for the rows that contain any of `words`."""
-    match = MatchQuery(" ".join(words), "search_text")  # type: ignore[call-arg]  # has defaults
+    match = MatchQuery(encodable(" ".join(words)), "search_text")  # type: ignore[call-arg]  # has defaults
     return chunks.query().nearest_to_text(match)
 
 

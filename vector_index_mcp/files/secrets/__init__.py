@@ -21,7 +21,7 @@ from vector_index_mcp.files.secrets.names import is_secret
 __all__ = ["VERSION", "is_key", "is_secret", "masked"]
 
 # Change this when other credentials are found; files that were indexed before are then read again.
-VERSION = "secrets-5"
+VERSION = "secrets-6"
 
 _STARTS_WITH_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY( BLOCK)?-----")
 _NO_SPACE = re.compile(r"\S")

@@ -48,7 +48,7 @@ _SOURCES = (*_IN_URLS, *_IN_COMMANDS, *_KEYS)
 _PLACES = tuple(Pattern(source) for source in _SOURCES)
 _ANY_PLACE = Pattern("|".join(f"(?:{source})" for source in _SOURCES))
 _LEAST_KEY = 16
-_LONGEST_CHARS = 2_000
+_LONGEST_JUDGED = 2_000  # so much of a value tells whether it is a secret
 
 
 def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
@@ -63,7 +63,8 @@ def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
 
 def _is_secret(value: str, number: int) -> bool:
     """Return whether `value`, which the pattern with this number found, is a secret."""
-    if len(value) > _LONGEST_CHARS or is_placeholder(value):
+    value = value[:_LONGEST_JUDGED]
+    if is_placeholder(value):
         return False
     if number < len(_IN_URLS):
         return is_password(value)

@@ -47,7 +47,7 @@ _ASSIGNED = re.compile(
 _PAIRED = re.compile(  # name="…" value="…", name: …, value: …
     rf"{_QUOTE}?(?:[\s,]{{1,40}}[\w:]{{1,20}}=[\"'][^\"'<>\n]{{0,40}}[\"']){{0,2}}[\s,]{{1,40}}"
     rf"{_QUOTE}?(?:[Vv]alue|VALUE){_QUOTE}?\s{{0,3}}[:=]\s{{0,3}}"
-    rf"|{_QUOTE}?\s?\{{[^{{}}\n]{{0,100}}?\bdefault\s{{0,9}}=\s{{0,9}}"
+    rf"|{_QUOTE}?\s?\{{[^{{}}]{{0,200}}?\bdefault\s{{0,9}}=\s{{0,9}}"
 )
 _ELEMENT = re.compile(  # <name>…, <x name="name">…, <x>name</x><y>…
     r"(?:>|[\"'][^<>\n]{0,60}(?<!/)>|</[\w:.-]{1,40}>\s{0,40}<[\w:.-]{1,40}>)"
@@ -64,7 +64,14 @@ _MORE = re.compile(
 )
 _SIGNS = frozenset("!#$%^~@?")  # which stand between no operands
 _IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
-_LONGEST_VALUE = 2_000
+# What goes on behind a value that is longer than what is looked at: session tokens have 1,000
+# characters and more, certificates several thousand.
+_REST = re.compile(r"[^\s\"'`<>,;&(){}\[\]\\]{0,20000}")
+_LONGEST_VALUE = 20_000
+_LONGEST_JUDGED = 2_000  # so much of a value tells whether it is a secret
+# How many characters of values are looked at for each one of the text, beyond the first ones: where
+# names stand in the values of other names, one after the other, each is looked at many times.
+_MOST_JUDGED, _FIRST_JUDGED = 3, 4_000
 _LONGEST_SETTING = 200
 # A comment may stand behind it. A bracket in the next line would end a list of arguments or fields.
 _BEHIND_SETTING = re.compile(r"[ \t]{0,40}(?:[ \t]#[^\n]{0,200})?\r?(?:\n(?!\s{0,80}[)}\]])|\Z)")
@@ -76,6 +83,7 @@ _OTHER_TOKENS = tuple(  # words before "token" or "key" that make it no secret
     "cancellation clientrequest".split()
 )
 _LEAST_KEY, _LEAST_MIXED_KEY = 16, 8
+_ENCODED = "base64:"  # how Laravel begins its keys
 
 
 class _Value(NamedTuple):
@@ -89,15 +97,22 @@ class _Value(NamedTuple):
 
 def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
     """Yield the spans of the secret values in `text`."""
+    masked_until, judged = 0, 0
     for start, end in _NAME.spans(data):
+        if start < masked_until or judged > _FIRST_JUDGED + _MOST_JUDGED * start:
+            continue
         password = _PASSWORD_NAME.match(text, start, end)
         is_password = password is not None
         is_short = password is not None and password.end() - start <= _LONGEST_SHORT_NAME
         if _is_other_name(text, start, is_password, is_short):
             continue
         for value in _values(text, end):
+            judged += min(value.end - value.start, _LONGEST_JUDGED)
             if (value.is_likely or not is_short) and _is_secret(text, value, is_password):
-                yield value.start, value.end
+                masked_until = value.end
+                if not value.is_literal:
+                    masked_until = _REST.match(text, value.end).end()  # type: ignore[union-attr]
+                yield value.start, masked_until
                 break
 
 
@@ -149,7 +164,8 @@ def _end_of(text: str, bare: re.Match[str]) -> int:
 
 
 def _is_secret(text: str, value: _Value, is_password_name: bool) -> bool:
-    written = text[value.start : value.end]
+    written = text[value.start : min(value.end, value.start + _LONGEST_JUDGED)]
+    written = written.removeprefix(_ENCODED)
     if is_placeholder(written):
         return False
     if is_password_name:
