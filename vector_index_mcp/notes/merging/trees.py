@@ -173,9 +173,18 @@ class _Merging:
         for todo in sorted(places.todos(there)):
             index = todo.folder + INDEX
             content = self._sides.base.get(index)
-            if content is not None and index not in there:
+            keepers = [side for side in (self._sides.ours, self._sides.theirs) if index in side]
+            if content is None or len(keepers) == 2:  # nobody has removed the list
+                continue
+            if index not in there:
                 self.result[index] = content
                 self._note(f"{todo} was removed on one side and changed on the other; it is kept")
+            for side in keepers:  # whole: tasks without their neighbours mean little
+                self.result |= {
+                    path: data
+                    for path, data in side.items()
+                    if path.startswith(todo.folder) and path not in self.result
+                }
 
     def _merge_index(self) -> None:
         base, ours, theirs = self._versions(INDEX)
