@@ -120,6 +120,12 @@ def test_a_dataset_is_added_to_looked_at_and_examined():
         assert json.loads(ran(place, "info", "guide", "--json").stdout)["chunkCount"] == 3
         told = ran(place, "validate", "guide").stdout
         assert told == "guide: can be served (3 texts, 384 dimensions, all-MiniLM-L6-v2)\n"
+        metadata = place.folder / "datasets/guide/metadata.json"
+        whole = metadata.read_bytes()
+        metadata.write_bytes(whole[:50])
+        told = ran(place, "validate", "guide", status=1).stdout
+        assert "metadata.json cannot be read" in told
+        metadata.write_bytes(whole)
         manifest = place.folder / "datasets/guide/manifest.json"
         manifest.write_text(manifest.read_text().replace('"chunkCount": 3', '"chunkCount": 4'))
         told = json.loads(ran(place, "validate", "guide", "--json", status=1).stdout)

@@ -8,7 +8,7 @@ import pytest
 from machines import git, gone, joined, remote_at, running
 from waiting import PATIENCE_SECONDS, eventually
 
-from vector_index_mcp.notes import overview, syncing
+from vector_index_mcp.notes import overview, service, syncing
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.remote import Remote
@@ -59,8 +59,8 @@ async def state_of(machine):
 async def test_a_write_is_pushed_behind_the_answer(remote, homes):
     async with running(homes[0]) as laptop:
         await laptop.done("update_project_main", project_id="app", content="# App\n")
-        await eventually(lambda: git(remote, "log", "--format=%s", check=False))
-        assert "Update knowledge for app: Created main.md" in git(remote, "log", "--format=%s")
+        said = "Update knowledge for app: Created main.md"
+        await eventually(lambda: said in git(remote, "log", "--format=%s", check=False))
 
 
 async def test_another_machine_sees_what_was_pushed(homes):
@@ -88,6 +88,31 @@ async def test_a_clone_that_has_checked_out_a_branch_which_the_remote_lacks_take
             assert await state_of(laptop) == await state_of(desktop)
             assert "go on as main" in await desktop.details()
     assert git(remote, "branch", "--format=%(refname)") == "refs/heads/main"
+
+
+async def test_the_first_call_on_a_new_machine_has_the_notes_of_the_others(homes):
+    async with running(homes[0]) as laptop:
+        await laptop.done("create_knowledge_file", **DOCUMENT)
+        await laptop.done("update_project_main", project_id="app", content="# App\n")
+        await laptop.synced()
+    async with running(homes[1]) as desktop:
+        found = await desktop.done("get_project_main", project_id="app")
+        assert (found["exists"], found["content"]) == (True, "# App\n")
+
+
+async def test_without_an_answer_of_the_remote_nobody_waits_for_long(homes, monkeypatch):
+    monkeypatch.setattr(service, "_FIRST_NOTES_SECONDS", 0.01)
+    go_on, fetch = threading.Event(), Remote.fetch
+
+    def hung(*arguments):
+        go_on.wait()
+        return fetch(*arguments)
+
+    monkeypatch.setattr(Remote, "fetch", hung)
+    async with running(homes[1]) as desktop:
+        found = await desktop.done("get_project_main", project_id="app")
+        assert not found["exists"]
+        go_on.set()
 
 
 async def test_of_several_branches_none_is_taken(remote, homes):

@@ -68,7 +68,7 @@ async def test_it_is_told_if_no_result_has_a_word_of_the_query(tmp_path, query, 
         await eventually(lambda: not documents.index.progress.waits_for_vectors)
         found = await asked(visitor, "search", query=query, mode="vsearch")
     assert found["results"]
-    assert found["note"].startswith("No result has a word of the query") is is_miss
+    assert found["note"].count("has a word of the query") == is_miss  # once, if at all
 
 
 async def test_a_collection_narrows_a_search_down(tmp_path):

@@ -45,7 +45,7 @@ _NO_COLLECTIONS = (
 )
 _NOT_EMBEDDED = "nothing is embedded yet; `vector-index-mcp documents embed` does that"
 _NONE_MEETS = "No document meets all conditions of the query (tag:, before:, after:)"
-_BY_MEANING_ALONE = "No document has a word of the query; the results are the nearest in meaning"
+BY_MEANING_ALONE = "No document has a word of the query; the results are the nearest in meaning"
 _SNIPPET_CHARS = 300
 _MOST_NAMES, _MOST_NAME_CHARS = 20, 100  # of collections, in a note
 _RERANK_SECONDS = 5.0  # how long a query waits for a cross-encoder
@@ -229,7 +229,7 @@ def _limits(
 def _of_absent(finder: "_Finder", found: Sequence[Found]) -> str:
     """Say which names or that no words are in any text, so that nobody takes others for a match."""
     if finder.has_no_word and found:
-        return _BY_MEANING_ALONE
+        return BY_MEANING_ALONE
     lacking = names_outside(finder.absent, [each.chunk.text for each in found])  # as they are now
     named = " or ".join(map(quoted, lacking))
     has = "; the results have other words of the query" if found else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import anyio
+import anyio.to_thread
 
 from vector_index_mcp.documents import catalog, contexts, lines, retrieval
 from vector_index_mcp.documents.asking import Answer, Found, Mode, Wanted, search
@@ -23,6 +24,7 @@ from vector_index_mcp.documents.updating import Update
 from vector_index_mcp.documents.uris import SCHEME, key_of
 from vector_index_mcp.engine.prose.stems import stems_of
 from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError, first_of
+from vector_index_mcp.files import secrets
 from vector_index_mcp.indexing.following import Tell, loading_shown, passed_on
 
 Values: TypeAlias = dict[str, Any]
@@ -87,6 +89,9 @@ async def hit_of(
     body = found.chunk.text if text is None else text.body
     file_lines = None if text is None else len(lines.lines_of(body))
     snippet = answer.snippet_of(found, _SNIPPET_CHARS, file_lines)
+    whole = None
+    if is_whole:  # masked, as every result of a search
+        whole, _ = await anyio.to_thread.run_sync(secrets.masked, body)
     return {
         "docid": found.entry.docid,
         "key": found.entry.key,
@@ -98,7 +103,7 @@ async def hit_of(
         "header": snippet.with_header.partition("\n")[0],
         "start": snippet.start,
         "lines": list(snippet.lines),
-        "body": body if is_whole else None,
+        "body": whole,
     }
 
 

@@ -5,7 +5,7 @@ Reading and writing block, so they run in threads. All changes go through one `W
 
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +25,7 @@ from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.staging import Staging
 from vector_index_mcp.notes.store.writer import Writer, awaited
 from vector_index_mcp.notes.syncing import Exchanged, Syncing
+from vector_index_mcp.notes.texts.projects import Projects
 from vector_index_mcp.notes.texts.reading import Shelf
 from vector_index_mcp.notes.watching import Watching
 from vector_index_mcp.processes import memory
@@ -47,6 +48,7 @@ _WRITES: Mapping[str, Write] = {
 _NOT_FOUND = frozenset({Code.PROJECT_NOT_FOUND, Code.DOCUMENT_NOT_FOUND, Code.TODO_NOT_FOUND})
 _OF_FILES = frozenset({Code.FILE_SYSTEM_ERROR, Code.ACCESS_DENIED, Code.INVALID_PATH})
 
+_FIRST_NOTES_SECONDS = 5.0  # how long a call waits for the notes of a remote, if there are none yet
 _ABSENT_SECONDS = 5.0  # between two looks for a store that is not there
 
 
@@ -213,6 +215,7 @@ class Notes:
         return partial(store_calls.about_left_out, self.store, checkout, project_id)
 
     async def _found(self, method: str, given: Given) -> Answer:
+        await anyio.to_thread.run_sync(self._wait_for_first_notes)
         if method in _WRITES:
             return await self._written(_WRITES[method], given)
         self.syncing.look_for_reader()
@@ -229,6 +232,12 @@ class Notes:
         if method == "search_knowledge":
             return await self._searched(given)
         raise Refusal(Code.UNKNOWN_ERROR, f"there is no tool {method}")
+
+    def _wait_for_first_notes(self) -> None:
+        """Give a store without notes a moment to get those of its remote: it may be new here."""
+        with suppress(Refusal):
+            if not any(Projects(self.store.disk).all()):
+                self.syncing.wait_for_first(_FIRST_NOTES_SECONDS)
 
     async def _written(self, write: Write, given: Given) -> Answer:
         self._under_way += 1

@@ -160,12 +160,14 @@ def _about(entry: "Entry") -> dict[str, Any]:
 
 
 def _searched(answer: "Answer") -> dict[str, Any]:
+    from vector_index_mcp.documents.asking import BY_MEANING_ALONE
+
     hits = [_hit(answer, found) for found in answer.found]
     wanted = frozenset(answer.stems)
     lines = [line for hit in hits for line in hit["lines"]]
     lines += [marking.by_stems(hit["title"], wanted) for hit in hits]
     has_words = any(is_marked for line in lines for _, is_marked in line)
-    is_miss = bool(hits and wanted) and not has_words
+    is_miss = bool(hits and wanted) and not has_words and BY_MEANING_ALONE not in answer.note
     return {
         "seconds": answer.seconds,
         "note": " ".join(filter(None, (_NO_WORDS if is_miss else "", answer.note))),

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
+
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, SEARCH, resolved
 from vector_index_mcp.console.terminal import write
@@ -16,6 +18,7 @@ from vector_index_mcp.datasets import keeping, manifest, registry
 from vector_index_mcp.datasets.arguments import WrongArguments, asked
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.finding import lack_of
+from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError, Refusal
 from vector_index_mcp.errors import QueryError, UnknownError, VectorIndexError, counted
 from vector_index_mcp.foreign import visible
@@ -29,6 +32,7 @@ _HOW_TO_GET_ONE = (
     "a dataset from a folder of texts, and `datasets add FILE` unpacks one that `datasets pack` "
     "wrote"
 )
+_LARGEST_METADATA_BYTES = 100_000_000
 _MOST_SNIPPET_CHARS = 300  # four lines of a terminal
 _LABELS = {
     "id": "Id",
@@ -190,11 +194,26 @@ async def _examined(
     except (BadDatasetError, VectorIndexError) as error:
         return [str(error)], None
     try:
-        return await dataset.examined(manifest.said_in(path)), dataset
+        problems = await dataset.examined(manifest.said_in(path))
+        # Whoever serves a table needs no metadata, so nobody has read the file yet.
+        fault = await anyio.to_thread.run_sync(_fault_of_metadata, described)
+        return [*problems, *filter(None, [fault])], dataset
     except VectorIndexError as error:
         return [str(error)], dataset
     finally:
         dataset.release()
+
+
+def _fault_of_metadata(described: Manifest) -> str:
+    """Return what is wrong with the metadata beside a table; empty if nothing is."""
+    path = described.metadata
+    try:
+        if not described.index.is_dir() or path.stat().st_size > _LARGEST_METADATA_BYTES:
+            return ""
+        values = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        return f"{path.name} cannot be read ({error}); make the dataset again"
+    return "" if isinstance(values, dict) else f"{path.name} is no JSON object"
 
 
 COMMANDS: "Mapping[str, Callable[[argparse.Namespace, Settings], int]]" = {
