@@ -155,6 +155,13 @@ async def test_get_names_what_is_like_it(reader):
     assert first == "  - api.md"
 
 
+async def test_the_names_of_the_tools_arguments_are_understood_as_well(reader):
+    own = await post(reader, "/get", file="docs/api.md", from_line=3, max_lines=1)
+    assert own == await post(reader, "/get", file="docs/api.md", fromLine=3, maxLines=1)
+    both = await post(reader, "/get", file="docs/api.md", from_line=3, max_lines=1, maxLines=2)
+    assert both == own
+
+
 async def test_multi_get_says_what_it_left_out(reader):
     answer = await post(reader, "/multi_get", pattern="docs/*.md", max_lines=1)
     assert answer["content"] is None

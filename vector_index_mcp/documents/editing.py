@@ -48,7 +48,7 @@ def add(path: Path, collection: Collection) -> None:
     collection = replace(collection, path=Path(os.path.normpath(collection.path)))
 
     def edit(text: str, old: Configuration) -> tuple[str, Configuration]:
-        _check_is_new(collection, old)
+        _check_is_new(collection, old, path)
         new = replace(old, collections=(*old.collections, collection))
         return put(text, [COLLECTIONS, collection.name], _written(collection)), new
 
@@ -81,8 +81,9 @@ def rename(path: Path, name: str, new: str) -> None:
     def edit(text: str, old: Configuration) -> tuple[str, Configuration]:
         collection = replace(old.named(name), name=new)
         check(collection)
-        if any(each.name == new for each in old.collections):
-            raise _taken(new)
+        for other in old.collections:
+            if other.name == new:
+                raise _taken(other, path)
         return renamed(text, [COLLECTIONS, name], new), _with(old, name, collection)
 
     _change(path, edit)
@@ -145,10 +146,10 @@ def set_global_context(path: Path, text: str) -> None:
     _change(path, edit)
 
 
-def _check_is_new(collection: Collection, known: Configuration) -> None:
+def _check_is_new(collection: Collection, known: Configuration, path: Path) -> None:
     for other in known.collections:
         if other.name == collection.name:
-            raise _taken(other.name)
+            raise _taken(other, path)
         if (other.path, other.pattern) == (collection.path, collection.pattern):
             raise SettingsError(
                 f"the collection {other.name!r} has these files already; "
@@ -156,10 +157,11 @@ def _check_is_new(collection: Collection, known: Configuration) -> None:
             )
 
 
-def _taken(name: str) -> SettingsError:
-    return SettingsError(
-        f"there is a collection {name!r} already; choose another name, or remove it first"
-    )
+def _taken(other: Collection, path: Path) -> SettingsError:
+    what_to_do = "choose another name, or remove it first"
+    if not other.path.exists():
+        what_to_do = f"its folder {other.path} is gone; if it was moved, correct the path in {path}"
+    return SettingsError(f"there is a collection {other.name!r} already; {what_to_do}")
 
 
 def _prefixes(collection: Collection, prefix: str) -> list[str]:

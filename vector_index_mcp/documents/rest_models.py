@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
 
 from vector_index_mcp.documents.configuration import DEFAULT_PATTERN
 from vector_index_mcp.documents.limits import (
@@ -19,6 +20,16 @@ _LONGEST_NAME_CHARS = 200
 
 class _Request(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_tools_spell_it(cls, values: Any) -> Any:
+        """Accept the names of the MCP tools, too: `maxLines` for `max_lines`."""
+        if not isinstance(values, dict):
+            return values
+        known = {to_camel(name): name for name in cls.model_fields}
+        spelled = {known.get(key, key): value for key, value in values.items()}
+        return spelled | {key: value for key, value in values.items() if key in cls.model_fields}
 
 
 _Query = Annotated[str, Field(max_length=LONGEST_QUERY_CHARS)]

@@ -121,7 +121,10 @@ def test_the_global_context_comes_and_goes(file):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda file: editing.add(file, Collection("docs", Path("/y"))), "'docs' already; choose"),
+        (
+            lambda file: editing.add(file, Collection("docs", Path("/y"))),
+            "/data/docs is gone; if it",
+        ),
         (lambda file: editing.add(file, Collection("y", Path("/data/docs"))), "'docs' has these"),
         (lambda file: editing.add(file, Collection("y", Path("/data/x/../docs/"))), "'docs' has"),
         (lambda file: editing.add(file, Collection("a/b", Path("/y"))), "name of a collection"),

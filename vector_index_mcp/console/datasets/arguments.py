@@ -210,7 +210,9 @@ def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     search.add_argument("words", metavar="WORDS", nargs="*", help="the question")
     _add_folder(search)
     search.add_argument("--query", metavar="Q", help="the question, with --index")
-    search.add_argument("--k", metavar="N", type=int, default=5, help="how many results (5)")
+    search.add_argument(
+        "--k", "--top-k", "-n", metavar="N", type=int, default=5, help="how many results (5)"
+    )
     search.add_argument(
         "--metadata", metavar="FILE", default="", help="the texts (metadata.json beside the index)"
     )
