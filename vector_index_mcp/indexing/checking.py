@@ -129,7 +129,8 @@ class _MaskedTexts:
     Masking takes up to a second for a megabyte, and every search that finds such a file needs it.
     """
 
-    _MOST_CHARS = 4_000_000
+    _MOST_BYTES = 8_000_000
+    _BYTES_OF_A_LINE = 60  # of memory, besides its characters
     _RACY_NS = 2_000_000_000  # two states of a file that are nearer may have the same stamp
 
     def __init__(self) -> None:
@@ -154,13 +155,13 @@ class _MaskedTexts:
         return lines
 
     def _keep(self, place: tuple[Path, Reading], stamp: Stamp, lines: list[str]) -> None:
-        size = sum(map(len, lines))
+        size = sum(map(len, lines)) + self._BYTES_OF_A_LINE * len(lines)
         with self._lock:
             if (former := self._known.pop(place, None)) is not None:
                 self._size -= former[2]
             self._known[place] = stamp, lines, size
             self._size += size
-            while self._size > self._MOST_CHARS:
+            while self._size > self._MOST_BYTES:
                 _, (_, _, size) = self._known.popitem(last=False)
                 self._size -= size
 

@@ -155,7 +155,8 @@ class Indexer:
         if not self.is_text_first():
             await self._pipeline.crew.rest()
         # Not the time since the last wake counts: sweeps, and files that are ignored, wake us, too.
-        if not self.is_text_first() and not self.live.seconds_to_rest:
+        has_work = self.is_text_first() or self.queue.has_saved
+        if not has_work and not self.live.seconds_to_rest:
             await self._pipeline.crew.end()
             await self.live.rest()
         else:

@@ -236,7 +236,7 @@ class Notes:
     def _wait_for_first_notes(self) -> None:
         """Give a store without notes a moment to get those of its remote: it may be new here."""
         with suppress(Refusal):
-            if not any(Projects(self.store.disk).all()):
+            if not (self.syncing.has_tried.is_set() or any(Projects(self.store.disk).all())):
                 self.syncing.wait_for_first(_FIRST_NOTES_SECONDS)
 
     async def _written(self, write: Write, given: Given) -> Answer:

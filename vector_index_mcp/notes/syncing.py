@@ -69,7 +69,7 @@ class Syncing:
         self._asked: queue.SimpleQueue[Future[Exchanged]] = queue.SimpleQueue()
         self._next_fetch = 0.0
         self._last_fetch = -math.inf
-        self._has_tried = threading.Event()
+        self.has_tried = threading.Event()
         """Set once the first attempt has ended, or none will come."""
         self.problem = ""
         """Why the last attempt failed; empty if it succeeded."""
@@ -87,7 +87,7 @@ class Syncing:
     def stop(self) -> None:
         """Stop the thread. Commits not pushed yet are pushed when the store is next opened."""
         self._stopping.set()
-        self._has_tried.set()
+        self.has_tried.set()
         self._wanted.set()
         if self._thread is not None:
             self._thread.join()
@@ -106,8 +106,8 @@ class Syncing:
     def wait_for_first(self, seconds: float) -> None:
         """Wait until the first attempt to fetch has ended, for `seconds` at most. Blocks."""
         with suppress(Refusal):  # the address cannot be used: the attempt says so
-            if not self._has_tried.is_set() and self._remote.address() is not None:
-                self._has_tried.wait(seconds)
+            if self._remote.address() is not None:
+                self.has_tried.wait(seconds)
 
     def now(self) -> "Future[Exchanged]":
         """Request a fetch and a push that begin after this call.
@@ -181,7 +181,7 @@ class Syncing:
             except Exception as error:  # noqa: BLE001 - those who wait get it; the thread goes on
                 refusal = as_refusal(error, "the exchange with the remote")
                 self.problem = str(refusal)
-                self._has_tried.set()
+                self.has_tried.set()
                 _log.warning("the remote is not up to date: %s", refusal)
                 _answer(asked, refusal)
                 self._next_fetch = time.monotonic() + pause
@@ -189,7 +189,7 @@ class Syncing:
                 self._wait_out(self._next_fetch)
             else:
                 self.problem, pause = "", _FIRST_PAUSE_SECONDS
-                self._has_tried.set()
+                self.has_tried.set()
                 _answer(asked, exchanged)
 
     def _wait_out(self, until: float) -> None:
