@@ -428,13 +428,14 @@ async def test_wrong_arguments_are_refused_in_the_words_of_the_contract(
 
 
 FRONT_MATTER = {
-    "both.md": ("---\ntitle: Given\n---\nQuagga.\n\n## Heading\n", "Heading"),
+    "both.md": ("---\ntitle: Given\n---\nQuagga.\n\n# Heading\n", "Heading"),
+    "section.md": ("---\ntitle: Given\n---\nQuagga.\n\n## See also\n", "Given"),
     "given.md": ("---\ntitle: Given\n---\nQuagga.\n", "Given"),
     "neither.md": ("---\ntags: a\n---\nQuagga.\n", "neither"),
 }
 
 
-async def test_a_title_is_the_first_heading_whatever_the_front_matter_says(tmp_path):
+async def test_a_title_is_the_first_heading_unless_that_is_a_section_s(tmp_path):
     home = written(tmp_path)
     write(tmp_path / "notes", {name: text for name, (text, _) in FRONT_MATTER.items()})
     documents = documents_of(home, FakeEmbedder())

@@ -47,7 +47,10 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """Its first heading, as the contract says; else its own title, or the name of its file."""
+        """Its first heading, as the contract says; else its own title, or the name of its file.
+
+        A title in its front matter is only put back by a heading of the first level.
+        """
         return self.properties.heading or self.properties.title
 
     @property

@@ -12,5 +12,5 @@ from vector_index_mcp.engine.prose.properties import Properties, properties_of
 
 __all__ = ["VERSION", "Properties", "chunks_of", "entries", "properties_of"]
 
-VERSION = "prose-4"
+VERSION = "prose-5"
 """Change this whenever the same text gets other properties, chunks or words; indexes store it."""

@@ -37,7 +37,10 @@ class Properties:
     links: tuple[str, ...] = ()
     """The targets that `links.links_in` finds."""
     heading: str = ""
-    """The first heading of the first two levels, if that is not the title; else empty."""
+    """The first heading, if it is of the first level and not the title; else empty.
+
+    With a title in the front matter, a heading of the second level is only a section's.
+    """
 
     def dumped(self) -> str:
         """Return the properties as JSON, for the index."""
@@ -78,8 +81,9 @@ def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
     lines = text.split("\n")
     values, first = split(lines) if language == "markdown" else ({}, 0)
     body = outside(lines[first:]) if language == "markdown" else lines
-    titles = (_first(values, ("title",)), _first_heading(body, language))
-    given, heading = (_cleaned(title, LONGEST_TITLE_CHARS) for title in titles)
+    given = _cleaned(_first(values, ("title",)), LONGEST_TITLE_CHARS)
+    level, heading = _first_heading(body, language)
+    heading = _cleaned(heading, LONGEST_TITLE_CHARS)
     properties = Properties(
         title=given or heading or _named(key),
         tags=_distinct(_tags(values), _MOST_TAGS, _LONGEST_TAG_CHARS),
@@ -87,7 +91,7 @@ def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
         created=_date(_first(values, _CREATED_KEYS)) or _date(stem_of(key)),
         updated=_date(_first(values, _UPDATED_KEYS)),
         links=tuple(map(_encodable, links_in(body))) if language == "markdown" else (),
-        heading=heading if given != heading and given else "",
+        heading=heading if level == 1 and given != heading and given else "",
     )
     return properties, first
 
@@ -103,9 +107,10 @@ def _named(key: str) -> str:
     return _cleaned(stem_of(key), LONGEST_TITLE_CHARS) or _encodable(key)
 
 
-def _first_heading(lines: Sequence[str], language: str) -> str:
+def _first_heading(lines: Sequence[str], language: str) -> tuple[int, str]:
+    """Return the first heading of the first two levels, with its level; (0, "") without one."""
     found = ((level, title) for _, level, title in headings(list(lines), language))
-    return next((title for level, title in found if level <= _TITLE_LEVELS), "")
+    return next((each for each in found if each[0] <= _TITLE_LEVELS), (0, ""))
 
 
 def _tags(values: Mapping[str, Value]) -> list[str]:

@@ -44,7 +44,8 @@ def test_the_title(text, title):
 @pytest.mark.parametrize(
     ("text", "heading"),
     [
-        ("---\ntitle: One\n---\nText.\n\n## Two\n", "Two"),
+        ("---\ntitle: One\n---\nText.\n\n# Two\n", "Two"),
+        ("---\ntitle: One\n---\nText.\n\n## See also\n\n# Two\n", ""),
         ("---\ntitle: One\n---\n# One\n\n## Two\n", ""),
         ("---\ntitle: One\n---\n### Three\n", ""),
         ("# Two\n", ""),
