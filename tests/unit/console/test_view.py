@@ -173,7 +173,7 @@ def test_a_service_that_does_not_answer_is_not_said_to_be_absent(tmp_path, monke
     monkeypatch.setattr(contact, "call", lambda *_: None)
     monkeypatch.setattr(contact, "hangs", lambda *_: True)
     endpoint = endpoint_of("codebase", tmp_path)
-    assert "does not answer; look at" in watching(endpoint)
+    assert "does not answer; its log is" in watching(endpoint)
 
 
 def test_only_colours_that_read_on_light_and_dark_are_used():
