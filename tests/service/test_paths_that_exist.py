@@ -174,7 +174,9 @@ async def test_what_cannot_be_found_is_told(client, arguments, told):
     assert answer["note"].startswith(told)
 
 
-@pytest.mark.parametrize("path", ["/etc", "/etc/passwd", "../other", "..\\other", "src/../../**"])
+@pytest.mark.parametrize(
+    "path", ["/etc", "/etc/passwd", "/etc/no-such-file", "../other", "..\\other", "src/../../**"]
+)
 async def test_a_path_that_leads_out_of_the_project_is_told(client, project, path):
     said = await failing_call(client, "search_index", query="cookie", path=path)
     assert said == f"path={path!r} lies outside of the project, {project}"

@@ -29,6 +29,10 @@ from vector_index_mcp.indexing.reasons import INDEXED
 
 # Sets of characters that may be meant literally; frameworks use all of them in names of files.
 _READINGS = ("[]{}", "[]", "{}")
+_OF_SYSTEMS = frozenset(
+    "Applications Library System Users Volumes bin boot dev etc home lib lib64 media mnt nix opt "
+    "private proc root run sbin srv sys tmp usr var".split()
+)
 _IGNORED = "it is ignored, by an ignore file such as .gitignore, a setting, or by default"
 _MOST_KEYS, _MOST_NAMES = 20_000, 2_000  # compared to suggest another path; this takes 0.1 s
 
@@ -141,14 +145,19 @@ def _link_on(path: str, root: Path) -> str:
 def _is_outside(path: str, root: Path) -> bool:
     """Whether a path leads out of the project.
 
-    A path that begins with a slash may mean the project's own folder, unless there is such a place.
+    A path that begins with a slash may mean the project's own folder. If the project has none of the
+    name, and systems have, or the project's own path begins so, it does not. Whether it exists there
+    is not looked at: nobody must learn that here.
     """
     written = path.strip().replace("\\", "/")
     whole = os.path.normpath(root / written)
     with suppress(OSError, ValueError):  # no valid path
         if any(Path(each).is_relative_to(root) for each in (whole, os.path.realpath(whole))):
             return False
-        return not written.startswith("/") or os.path.lexists(whole)
+        first = written.lstrip("/").partition("/")[0]
+        is_of_system = first in _OF_SYSTEMS or first in root.parts[1:2]
+        is_elsewhere = is_of_system and not os.path.lexists(root / first)
+        return not written.startswith("/") or is_elsewhere
     return False
 
 
