@@ -145,8 +145,8 @@ def _link_on(path: str, root: Path) -> str:
 def _is_outside(path: str, root: Path) -> bool:
     """Whether a path leads out of the project.
 
-    A path that begins with a slash may mean the project's own folder. If the project has none of the
-    name, and systems have, or the project's own path begins so, it does not. Whether it exists there
+    A path that begins with a slash may mean the project's own folder, but not if the project has
+    nothing of this name, and systems have, or the project's path begins so. Whether it exists there
     is not looked at: nobody must learn that here.
     """
     written = path.strip().replace("\\", "/")
