@@ -164,7 +164,7 @@ async def test_work_that_is_cancelled_leaves_nothing(
             await anyio.sleep_forever()
 
         monkeypatch.setattr(making, "fill", fill)
-        job = service.workshop.begin(order(source, is_appended=is_appended))
+        job = await service.workshop.begin(order(source, is_appended=is_appended))
         await has_begun.wait()
         assert sorted(root.rglob("*")) != before
         service.workshop.cancel(job.number)
@@ -255,7 +255,7 @@ async def test_only_what_was_made_here_is_added_to(root, source, tmp_path, embed
 async def test_what_is_being_made_is_shown_and_can_be_cancelled(root, source, tmp_path, embedder):
     embedder.hold()
     async with serving(root, tmp_path, embedder) as service:
-        job = service.workshop.begin(order(source))
+        job = await service.workshop.begin(order(source))
         await eventually(lambda: job.what == "embedding chunks")
         assert (job.total, service.state, service.is_busy) == (2, "MAKING", True)
         service.workshop.cancel(job.number)
@@ -269,9 +269,9 @@ async def test_what_is_being_made_is_shown_and_can_be_cancelled(root, source, tm
 async def test_one_is_made_after_the_other_and_not_too_many_wait(root, source, tmp_path, embedder):
     embedder.hold()
     async with serving(root, tmp_path, embedder) as service:
-        jobs = [service.workshop.begin(order(source, f"made-{n}")) for n in range(8)]
+        jobs = [await service.workshop.begin(order(source, f"made-{n}")) for n in range(8)]
         with pytest.raises(BusyError, match="8 datasets are being made"):
-            service.workshop.begin(order(source, "one-more"))
+            await service.workshop.begin(order(source, "one-more"))
         await eventually(lambda: jobs[0].what == "embedding chunks")
         assert {job.what for job in jobs[1:]} == {"waiting"}
         embedder.release()
@@ -341,7 +341,7 @@ async def test_a_dataset_that_is_deleted_while_it_is_added_to_stays_deleted(
         await service.make(order(source))
         embedder.hold()
         more = texts_in(tmp_path / "more", cars="# Cars\n\nRoads.\n")
-        job = service.workshop.begin(order(more, is_appended=True))
+        job = await service.workshop.begin(order(more, is_appended=True))
         await eventually(lambda: job.what == "embedding chunks")
         delete(root, "made")
         embedder.release()

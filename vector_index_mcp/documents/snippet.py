@@ -1,10 +1,12 @@
 """Finds the best lines of a text for a query, with their line numbers. Pure.
 
-The best line is the one with the most distinct words of the query. One line before it and two lines
-after it are shown too. Long lines are cut around the words, the best line last. Front matter, the
+The best line is the one with the most distinct words of the query; of equals, the one whose words
+fewest lines have, then the one whose neighbours have most. One line before it and two lines after
+it are shown too. Long lines are cut around the words, the best line last. Front matter, the
 settings at the top of a document, is never shown.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
@@ -99,18 +101,27 @@ def _front_matter(lines: Sequence[str]) -> int:
 def _best(lines: Sequence[str], first: int, wanted: Set[str], words: Words) -> int:
     """Return the position of the line with the most of the wanted words.
 
-    If no line has any, return that of the first line that has words at all.
+    Of equals, return the first of those whose words are rarest. If no line has any, return the
+    position of the first line that has words at all.
     """
-    best, most, speaking = first, 0, None
+    held: list[Set[str]] = []
+    speaking = None
     for at in range(first, len(lines)):
         found = words(lines[at])
         if speaking is None and found:
             speaking = at
-        if (count := len(wanted & found)) > most:
-            best, most = at, count
-            if count == len(wanted):
-                break
-    return best if most or speaking is None else speaking
+        held.append(wanted & found)
+    counts = Counter(word for found in held for word in found)
+    if not counts:
+        return first if speaking is None else speaking
+
+    def worth(at: int) -> tuple[int, float, int]:
+        found = held[at]
+        shown = held[max(0, at - _BEFORE) : at + 1 + _AFTER]
+        rarity = sum(1 / counts[word] for word in found)
+        return len(found), rarity, len(set().union(*shown))
+
+    return first + max(range(len(held)), key=worth)
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,3 +189,16 @@ def test_a_megabyte_keeps_nobody_waiting(unit):
     start = time.thread_time()
     snippet(text, "budget roadmap")
     assert time.thread_time() - start < 5  # most take 0.5
+
+
+def test_of_lines_with_equally_many_words_the_one_with_the_rarest_is_best():
+    text = (
+        "client.request({\n  path: '/',\n})\nclient.close()\n\nThe certificate goes into connect.\n"
+    )
+    found = snippet_of(text, {"client", "certificate"}, words)
+    assert found.line == 6
+
+
+def test_then_the_one_whose_neighbours_have_more_words():
+    text = "A train.\n\n\n\n\nA train beside\na boat.\n\n\n\nA boat.\n"
+    assert snippet_of(text, {"boat", "train"}, words).line == 6
