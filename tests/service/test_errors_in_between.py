@@ -43,38 +43,28 @@ def fails_once(monkeypatch, of, name, first=lambda: None):
     return failed
 
 
-async def test_an_undo_before_the_next_try_of_a_commit_is_indexed(project, monkeypatch):
-    codebase = codebase_of(project, FakeEmbedder())
-    async with serving(codebase) as client:
-        await converged(codebase)
-        before = (project / "one.py").read_text()
+async def saved_in_vain(codebase, monkeypatch, file, meanwhile):
+    """Save a file whose commit fails: its rows are new, the record is not, and then `meanwhile`."""
+    await converged(codebase)
+    store = codebase.index.indexer.live.index.store
+    failed = fails_once(monkeypatch, store, "put_records", meanwhile)
+    file.write_text("cherry = 1\n")
+    with anyio.fail_after(PATIENCE_SECONDS):
+        await failed.wait()
 
-        # The rows are new already, the record is not.
-        failed = fails_once(
-            monkeypatch,
-            codebase.index.indexer.live.index.store,
-            "put_records",
-            lambda: (project / "one.py").write_text(before),
-        )
-        (project / "one.py").write_text("cherry = 1\n")
-        with anyio.fail_after(PATIENCE_SECONDS):
-            await failed.wait()
+
+async def test_an_undo_before_the_next_try_of_a_commit_is_indexed(project, monkeypatch):
+    codebase, file = codebase_of(project, FakeEmbedder()), project / "one.py"
+    before = file.read_text()
+    async with serving(codebase) as client:
+        await saved_in_vain(codebase, monkeypatch, file, lambda: file.write_text(before))
         await is_as_fresh(client, project)
 
 
 async def test_a_new_file_that_goes_before_the_next_try_leaves_no_rows(project, monkeypatch):
-    codebase = codebase_of(project, FakeEmbedder())
+    codebase, file = codebase_of(project, FakeEmbedder()), project / "new.py"
     async with serving(codebase) as client:
-        await converged(codebase)
-        failed = fails_once(
-            monkeypatch,
-            codebase.index.indexer.live.index.store,
-            "put_records",
-            (project / "new.py").unlink,
-        )
-        (project / "new.py").write_text("cherry = 1\n")
-        with anyio.fail_after(PATIENCE_SECONDS):
-            await failed.wait()
+        await saved_in_vain(codebase, monkeypatch, file, file.unlink)
         await is_as_fresh(client, project)
 
 
@@ -168,3 +158,21 @@ async def test_a_document_is_read_once_its_extra_is_installed(
             await run.finished.wait()
         expected = INDEXED if is_installed else SKIPPED
         assert codebase.index.ledger.get("one.py").state == expected
+
+
+async def test_the_index_rests_although_a_saved_file_waits(project, monkeypatch):
+    """Else nothing to wait for would be left, and the writer turn round and round."""
+    codebase = codebase_of(project, FakeEmbedder(), quiet_seconds=3_600.0, longest_seconds=3_600.0)
+    async with codebase.running():
+        await converged(codebase)
+        rested, rest = anyio.Event(), Live.rest
+
+        async def noticed(live):
+            rested.set()
+            await rest(live)
+
+        monkeypatch.setattr(Live, "rest", noticed)
+        monkeypatch.setattr(lives, "_QUIET_SECONDS", 0.2)
+        codebase.index.indexer.queue.touch(["one.py"])
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await rested.wait()

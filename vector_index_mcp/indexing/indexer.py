@@ -152,15 +152,14 @@ class Indexer:
 
     async def _work(self) -> None:
         worked = await self._step()
-        if not self.is_text_first():
+        is_bulk = self.is_text_first()
+        if not is_bulk:
             await self._pipeline.crew.rest()
         # Not the time since the last wake counts: sweeps, and files that are ignored, wake us, too.
-        has_work = self.is_text_first() or self.queue.has_saved
-        if not has_work and not self.live.seconds_to_rest:
+        if not is_bulk and not self.live.seconds_to_rest:
             await self._pipeline.crew.end()
             await self.live.rest()
         else:
-            is_bulk = self.is_text_first()
             await self.live.maintain_if_due(Moment.IN_BULK if is_bulk else Moment.USUAL)
         if worked:
             self.live.note_success(Use.TEXT)
