@@ -5,7 +5,7 @@ An answer has to name them, since a reader would take the nearest hit for a matc
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import folded
@@ -150,10 +150,10 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
         elif _is_searched(record) and size <= left:
             left -= size
             data = raw_bytes(project, record.key, size)
-            for name in names:
-                wanted = last_name(name).encode("utf-8", "replace")
-                if wanted in data and _may_be_told(wanted, data, is_indexed=record.masked > 0):
-                    found[name, state].append(record.key)
+            wanted = {name: last_name(name).encode("utf-8", "replace") for name in names}
+            held = {name: value for name, value in wanted.items() if value in data}
+            for name in _may_be_told(held, data, is_indexed=record.masked > 0):
+                found[name, state].append(record.key)
     return " ".join(_sentence(keys, name, state) for (name, state), keys in found.items())
 
 
@@ -162,24 +162,27 @@ def _is_searched(record: FileRecord) -> bool:
     return record.masked > 0 or (record.reason in _SEARCHED and is_passed_over(record))
 
 
-def _may_be_told(value: bytes, data: bytes, *, is_indexed: bool) -> bool:
-    """Whether to say that a text contains a value: where it is shown, or masked as a whole.
+def _may_be_told(held: Mapping[str, bytes], data: bytes, *, is_indexed: bool) -> list[str]:
+    """The names whose values a text may be said to contain: it shows them, or masks them whole.
 
     Who asks for the beginnings of a masked value must not learn it letter by letter.
 
     Args:
-        value: What the text contains.
+        held: What the text contains, by name.
         data: The text.
-        is_indexed: Whether the index has what is shown of the text, and so lacks the value there.
+        is_indexed: Whether the index has what is shown of the text, and so lacks the values there.
     """
+    if not held:
+        return []
     text = data.decode("utf-8", "replace")
     shown = secrets.masked(text)[0]
-    if not is_indexed and value in shown.encode():
-        return True
-    if len(value) < _LEAST_HIDDEN:
-        return False
-    hidden = (old if old != new else " " for old, new in zip(text, shown, strict=True))
-    return value in "".join(hidden).encode().split()
+    hidden = "".join(old if old != new else " " for old, new in zip(text, shown, strict=True))
+    visible, whole = shown.encode(), set(hidden.encode().split())
+    return [
+        name
+        for name, value in held.items()
+        if (not is_indexed and value in visible) or (len(value) >= _LEAST_HIDDEN and value in whole)
+    ]
 
 
 def _without_text(ledger: Ledger) -> Iterator[FileRecord]:

@@ -104,7 +104,7 @@ class _Search:
         if vector is not None:
             return await self.most_similar(vector, about, chunk)
         self.question.lack = "the code in similar_to has no vector yet"
-        most = self._most_similar(about)
+        most = self._most_compared(about)
         hits = await search(self.store, Query(chunk.text), _no_vector, most, self.filters)
         return await self._beside(chunk, hits, about)
 
@@ -118,10 +118,10 @@ class _Search:
             about: Words, as `Query.subject` has them.
             sample: The chunk, if it is one of this project.
         """
-        hits = await similar(self.store, vector, self._most_similar(about), self.filters)
+        hits = await similar(self.store, vector, self._most_compared(about), self.filters)
         return await self._beside(sample, hits, about)
 
-    def _most_similar(self, about: Sequence[str]) -> int:
+    def _most_compared(self, about: Sequence[str]) -> int:
         most = max(_MOST_NARROWED, self.limit) if about else self.limit
         return most + _MOST_OVERLAPPING
 

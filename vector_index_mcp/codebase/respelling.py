@@ -51,7 +51,7 @@ def spellings(symbols: Iterable[str], keys: Iterable[str]) -> dict[str, str]:
     names = {last_name(symbol) for symbol in symbols}
     # A name that is not UTF-8 cannot be searched for.
     files = (key.rpartition("/")[2].partition(".")[0] for key in keys)
-    names |= {name for name in files if name.isascii() or encodable(name) == name}
+    names |= {name for name in files if encodable(name) == name}
     # Of `_connection`, `connection` and `Connection`, the name of the type; a private name last.
     whole = {joined(name): name for name in sorted(names, key=_likely)}
     parts = {word: word for name in names for word in words(name)}

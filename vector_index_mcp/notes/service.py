@@ -215,7 +215,8 @@ class Notes:
         return partial(store_calls.about_left_out, self.store, checkout, project_id)
 
     async def _found(self, method: str, given: Given) -> Answer:
-        await anyio.to_thread.run_sync(self._wait_for_first_notes)
+        if not self.syncing.has_tried.is_set():
+            await anyio.to_thread.run_sync(self._wait_for_first_notes)
         if method in _WRITES:
             return await self._written(_WRITES[method], given)
         self.syncing.look_for_reader()
@@ -236,7 +237,7 @@ class Notes:
     def _wait_for_first_notes(self) -> None:
         """Give a store without notes a moment to get those of its remote: it may be new here."""
         with suppress(Refusal):
-            if not (self.syncing.has_tried.is_set() or any(Projects(self.store.disk).all())):
+            if not any(Projects(self.store.disk).all()):
                 self.syncing.wait_for_first(_FIRST_NOTES_SECONDS)
 
     async def _written(self, write: Write, given: Given) -> Answer:
