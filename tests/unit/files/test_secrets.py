@@ -3,6 +3,8 @@
 The credentials are put together here, so that no scanner takes this file for a leak.
 """
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,6 +87,79 @@ def test_the_formats_of_providers_are_masked_wherever_they_stand(credential: str
 )
 def test_only_the_secret_itself_is_masked(text: str, secret: str) -> None:
     assert masked(text) == (text.replace(secret, "*" * len(secret)), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api_keys: [«{key}», '«{other}»']\n",
+        'API_KEYS = [\n    "«{key}»",  # first\n    "«{other}»",\n]\nchecksum = "{key}"\n',
+        'auth_tokens := []string{{"«{key}»", "«{other}»"}}\n',
+        'PASSWORDS = {{"bob": "«hunter2!x»", "eve": "«Tr0ub4dor»"}}\n',
+        "passwords:\n  - «hunter2!x»\n  - «Tr0ub4dor» # of the box\nchecksum: {key}\n",
+        "tokens:\n- «{key}»\n- «{other}»\n",
+        "tokens:\n  github: «{key}»\n  gitlab: «{other}»\nchecksum: {key}\n",
+        "password: |\n  «hunter2pw9!»\nuser: bob7x9!\n",
+        "db:\n  password: >-\n    «sunflower77»\n  user: bob7x9!\n",
+        "private_key: |\r\n  «{key}»\r\n  «{other}»\r\nchecksum: {key}\r\n",
+        "| user | password |\n|:---|---:|\n| bob | «hunter2!x» |\n| eve | `«Tr0ub4dor»` |\n",
+        "| A | Value |\n|---|---|\n| **DB password** | «hunter2p!9» |\n| API key | `«{key}»` |\n",
+        'user,password,mail\nbob,«hunter2!x»,b@x.io\n"e, v","«Tr0ub4dor»",e\n\nbob,hunter2!x,b\n',
+        "As follows:\n\n```csv\nname;api token;id\na;«{key}»;1\n```\n",
+        "user\tpassword\nbob\t«hunter2!x»\n",
+        'password = "«84729163»"\n',
+        "DB_PASSWORD=«84729163»\n",
+        "https://b.s3.example.com/k?X-Amz-Date=20250101&X-Amz-Signature=«{key}{other}»\n",
+    ],
+)
+def test_secrets_in_lists_tables_and_blocks_are_masked(text: str) -> None:
+    text = text.format(key=MIXED, other=f"Zw{MIXED[::-1]}")
+    shown = re.sub("«(.*?)»", lambda secret: "*" * len(secret[1]), text)
+
+    assert masked(re.sub("[«»]", "", text))[0] == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"Password": {"type": "string", "pattern": "^[a-zA-Z0-9_=]+$", "minLength": 8}\n',
+        '"pattern": "^arn:aws:secretsmanager:[a-z0-9-]+:secret:[a-zA-Z0-9/_+=.@-]+$"\n',
+        "def auth(self, credentials: Credentials) -> SigV4Auth:\n    return SigV4Auth(self)\n",
+        "if password:\n    x: int = 5\n    return a1b2c3!\n",
+        "\t// Cache the tokens\n\t\nvar rsingle = ( /^<([a-z][^\\0>:]*)\\x20>$/i );\n",
+        "import re, token\nfrom hashlib import sha256, x1y2z3q4w5\n",
+        "from x import a, token\nfrom y import b, sha256_x1y2!\n",
+        "user, password = read()\nhost, r00tP4ss! = b, c\n",
+        "| password | string | At least 8 characters |\n| token | `str2` | since v2.1.4 |\n",
+        "| password | sha256sum -c |\n",
+        "echo a | password | x1y2z3!\n",
+        "max_tokens: 4096000\nPASSWORD_LENGTH = 84729163\npassword_resets = 84729163\n",
+        "tokens = tokenizer.encode('hello1!')\n",
+        "password = 84729163\n",
+        "pass: 84729163\n",
+    ],
+)
+def test_what_only_looks_like_a_list_or_table_of_secrets_stays(text: str) -> None:
+    assert masked(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "passwords," * 40_000,
+        "a,passwords\n" * 40_000,
+        "|passwords" * 190 + "|\n" + "|x1!x1y" * 190 + "|\n" * 2_000,
+        "tokens:\n  - tokens:\n" + "  - tokens:\n" * 30_000,
+        "tokens: [" * 40_000,
+        "passwords: [a1, " + "b, " * 100_000,
+        "password: |\n" + "  password: |\n" * 30_000,
+        '"passwords,' * 40_000,
+    ],
+    ids=range(8),
+)
+@pytest.mark.timeout(20)
+def test_no_list_or_table_keeps_us_busy(text: str) -> None:
+    masked(text)
 
 
 LONG = "".join(f"{n * n % 10}{chr(65 + n * 7 % 26)}{chr(97 + n * 11 % 26)}" for n in range(400))

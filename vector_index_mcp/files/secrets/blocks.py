@@ -30,7 +30,7 @@ _BLOCK_LINE = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}\s{0,3}")
 _BASE64_ENTRY = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
 
 
-def find(text: str, data: bytes) -> Iterator[_Span]:
+def find(text: str) -> Iterator[_Span]:
     """Yield the spans of such keys and values in `text`."""
     if "PRIVATE KEY" in text:
         yield from _keys(text)

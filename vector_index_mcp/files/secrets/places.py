@@ -42,7 +42,8 @@ _KEYS = (
     r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/]{20,})",
     r"discord(?:app)?\.com/api/webhooks/([0-9]{15,20}/[\w-]{50,})",
     r"\.webhook\.office\.com/webhookb2/([\w@/-]{60,})",
-    r"[?&;](?:sig|signature|key|code|sv_sig)=([\w%+/=-]{20,})",
+    r"(?i)[?&;](?:sig|signature|key|code|sv_sig|x-(?:amz|goog|oss)-(?:signature|security-token))="
+    r"([\w%+/=-]{20,})",
 )
 _SOURCES = (*_IN_URLS, *_IN_COMMANDS, *_KEYS)
 _PLACES = tuple(Pattern(source) for source in _SOURCES)

@@ -1,7 +1,7 @@
 """Finds secret values by the names that they are assigned to, such as `password` or `api_key`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from vector_index_mcp.files.secrets.linear import Pattern
@@ -33,7 +33,7 @@ _SUFFIXES = (
     r"|live|main|root|admin|user|ro|rw|read|write|primary|secondary|default|old|new|raw|plain|text"
     r"|string|str|v?[0-9]{1,3}|access[_-]?key"
 )
-_NAME = Pattern(rf"(?i)(?:{_PASSWORDS}|{_KEYS})(?:[_.-]?(?:{_SUFFIXES}))*\b")
+NAME = Pattern(rf"(?i)(?:{_PASSWORDS}|{_KEYS})(?:[_.-]?(?:{_SUFFIXES}))*s?\b")
 _PASSWORD_NAME = re.compile(rf"(?i)(?:{_PASSWORDS})")
 
 # The text between a name and its value.
@@ -41,7 +41,7 @@ _QUOTE = r"(?:\\{0,3}[\"'`]|&quot;)"
 _ASSIGNED = re.compile(
     rf"(?:{_QUOTE}?[\])}}]{{0,2}}(?:[ \t]{{0,9}}:[ \t]{{0,9}}[\w.<>&?|\[\] ]{{1,30}}"
     rf"|\[\w{{0,8}}\]|[ \t]{{1,9}}[\w.*\[\]]{{1,20}})?[ \t]{{0,40}}(?:[:?|+!]{{0,2}}={{1,3}}>?)"
-    rf"|{_QUOTE}?[\])}}]{{0,2}}[ \t]{{0,40}}(?::=|->|:))[ \t]{{0,40}}"
+    rf"|{_QUOTE}?(?:[\])}}]{{0,2}}[ \t]{{0,40}}:=?|[\]}}]{{0,2}}[ \t]{{0,40}}->))[ \t]{{0,40}}"
     r"(?:\r?\n[ \t]{1,40}(?=[\"']))?"
 )
 _PAIRED = re.compile(  # name="…" value="…", name: …, value: …
@@ -83,10 +83,24 @@ _OTHER_TOKENS = tuple(  # words before "token" or "key" that make it no secret
     "cancellation clientrequest".split()
 )
 _LEAST_KEY, _LEAST_MIXED_KEY = 16, 8
+_LEAST_DIGITS = 6
 _ENCODED = "base64:"  # how Laravel begins its keys
 
 
-class _Value(NamedTuple):
+class Name(NamedTuple):
+    """What a name says of its value."""
+
+    is_password: bool
+    """Whether it is a password; otherwise it is a key or token."""
+    is_short: bool
+    """Whether the name may be a word of its own, such as `pass`."""
+    are_many: bool
+    """Whether it is a plural."""
+
+
+class Value(NamedTuple):
+    """Where a value stands, without its quotes."""
+
     start: int
     end: int
     is_literal: bool
@@ -95,20 +109,18 @@ class _Value(NamedTuple):
     """Whether it is assigned to the name; otherwise it only stands beside the name."""
 
 
-def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the secret values in `text`."""
+def find(text: str, names: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the secret values in `text`, where such names stand."""
     masked_until, judged = 0, 0
-    for start, end in _NAME.spans(data):
+    for start, end in names:
         if start < masked_until or judged > _FIRST_JUDGED + _MOST_JUDGED * start:
             continue
-        password = _PASSWORD_NAME.match(text, start, end)
-        is_password = password is not None
-        is_short = password is not None and password.end() - start <= _LONGEST_SHORT_NAME
-        if _is_other_name(text, start, is_password, is_short):
+        name = name_at(text, start, end)
+        if name is None:
             continue
         for value in _values(text, end):
             judged += min(value.end - value.start, _LONGEST_JUDGED)
-            if (value.is_likely or not is_short) and _is_secret(text, value, is_password):
+            if (value.is_likely or not name.is_short) and is_secret(text, value, name):
                 masked_until = value.end
                 if not value.is_literal:
                     masked_until = _REST.match(text, value.end).end()  # type: ignore[union-attr]
@@ -116,42 +128,52 @@ def find(text: str, data: bytes) -> Iterator[tuple[int, int]]:
                 break
 
 
-def _is_other_name(text: str, start: int, is_password: bool, is_short: bool) -> bool:
+def name_at(text: str, start: int, end: int) -> Name | None:
+    """Return what kind of name stands there; None if it is only a part of another word."""
+    password = _PASSWORD_NAME.match(text, start, end)
+    is_short = password is not None and password.end() - start <= _LONGEST_SHORT_NAME
+    are_many = text[end - 1] in "sS" and text[end - 2] not in "sS"
+    name = Name(password is not None, is_short, are_many)
+    return None if _is_other_name(text, start, name) else name
+
+
+def _is_other_name(text: str, start: int, name: Name) -> bool:
     """Return whether the name is part of another word: `bypass`, `nextPageToken`."""
     before = text[max(0, start - _LONGEST_WORD_BEFORE) : start]
     if before.endswith("::"):  # a type
         return True
-    if not is_password:
+    if not name.is_password:
         return before.lower().rstrip("_-. ").endswith(_OTHER_TOKENS)
-    if not is_short or not before[-1:].isalpha():
+    if not name.is_short or not before[-1:].isalpha():
         return False
     return not (text[start].isupper() and before[-1].islower())
 
 
-def _values(text: str, end: int) -> Iterator[_Value]:
+def _values(text: str, end: int) -> Iterator[Value]:
     """Yield the possible values of the name that ends at `end`, the likeliest first."""
     for separator in (_ASSIGNED, _PAIRED):
-        if (match := separator.match(text, end)) and (value := _value(text, match.end())):
+        if (match := separator.match(text, end)) and (value := value_at(text, match.end())):
             yield value
     if (match := _ELEMENT.match(text, end)) and (found := _IN_ELEMENT.match(text, match.end())):
-        yield _Value(*found.span(1), is_literal=True)
+        yield Value(*found.span(1), is_literal=True)
     for separator in (_ARGUMENT, _SPACE):
-        if (match := separator.match(text, end)) and (value := _value(text, match.end())):
+        if (match := separator.match(text, end)) and (value := value_at(text, match.end())):
             yield value._replace(is_likely=False)
 
 
-def _value(text: str, position: int) -> _Value | None:
+def value_at(text: str, position: int) -> Value | None:
+    """Return what may be a value there, in quotes or bare; None for an expression."""
     opening = _OPENING.match(text, position)
     if opening is None:
         bare = _BARE.match(text, position)
         if bare is None or text[bare.end() : bare.end() + 1] in {"(", "[", "{"}:
             return None  # an expression
-        return _Value(bare.start(), _end_of(text, bare), is_literal=False)
+        return Value(bare.start(), _end_of(text, bare), is_literal=False)
     start, quote = opening.end(), opening[1]
     end = text.find(quote, start, start + _LONGEST_VALUE)
     if end < 0 or text.find("\n", start, end) >= 0:
         return None
-    return _Value(start, end, is_literal=True)
+    return Value(start, end, is_literal=True)
 
 
 def _end_of(text: str, bare: re.Match[str]) -> int:
@@ -163,12 +185,15 @@ def _end_of(text: str, bare: re.Match[str]) -> int:
     return more.end() if is_sure else bare.end()
 
 
-def _is_secret(text: str, value: _Value, is_password_name: bool) -> bool:
+def is_secret(text: str, value: Value, name: Name) -> bool:
+    """Return whether the value of such a name is a credential."""
     written = text[value.start : min(value.end, value.start + _LONGEST_JUDGED)]
     written = written.removeprefix(_ENCODED)
     if is_placeholder(written):
         return False
-    if is_password_name:
+    if name.is_password:
+        if written.isdecimal():
+            return not name.is_short and _is_number_for_password(text, value)
         if value.is_literal and (value.is_likely or is_phrase(written)):
             return is_password(written)
         return is_mixed(written) or (
@@ -185,7 +210,14 @@ def _is_secret(text: str, value: _Value, is_password_name: bool) -> bool:
     return value.is_likely and is_long_enough and not is_name and is_turning(written)
 
 
-def _is_setting(text: str, value: _Value) -> bool:
+def _is_number_for_password(text: str, value: Value) -> bool:
+    """Return whether digits stand where a password stands, not a length or a number of them."""
+    if not value.is_likely or value.end - value.start < _LEAST_DIGITS:
+        return False
+    return value.is_literal or _is_setting(text, value)
+
+
+def _is_setting(text: str, value: Value) -> bool:
     """Return whether a line is nothing but a name and an unquoted value, as in YAML and shells.
 
     In code, such a value would be another name.
