@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from vector_index_mcp.engine.types import Chunk, Entry
-from vector_index_mcp.engine.words import joined, last_name, spelled_out
+from vector_index_mcp.engine.words import joined, last_name, spelled_out, without_ending
 
 # How often the words of each field are repeated beside the chunk's text. That is BM25F with these
 # weights: Robertson, Zaragoza, Taylor, Simple BM25 Extension to Multiple Weighted Fields (CIKM
@@ -19,7 +19,7 @@ SYMBOL_WEIGHT = 2
 SCOPE_WEIGHT = 1
 _FOLDERS = 3  # only the nearest ones: the outer ones are the same for every file
 
-VERSION = "texts-2"
+VERSION = "texts-3"
 """Change this whenever the same chunk is embedded or matched differently; indexes store it."""
 
 
@@ -60,7 +60,7 @@ def _place_words(key: str) -> str:
     """Return the words of the path `key`, by which all chunks of the file are found."""
     folders, _, name = key.rpartition("/")
     nearest = " ".join(folders.split("/")[-_FOLDERS:])
-    fields = [name.partition(".")[0]] * STEM_WEIGHT + [name] + [nearest] * FOLDER_WEIGHT
+    fields = [without_ending(name)] * STEM_WEIGHT + [name] + [nearest] * FOLDER_WEIGHT
     return spelled_out(" ".join(fields))
 
 

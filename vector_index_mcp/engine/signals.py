@@ -18,7 +18,7 @@ from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import composed, folded
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR, StoredChunk
 from vector_index_mcp.engine.verbatim import Repeats
-from vector_index_mcp.engine.words import joined, last_name, parts_of, words
+from vector_index_mcp.engine.words import joined, last_name, parts_of, without_ending, words
 
 _STEM_CHARS = 5
 _SHORTEST_SINGULAR = 3
@@ -206,13 +206,13 @@ def holds(ctx: Context, chunk: StoredChunk) -> float:
 def path(ctx: Context, chunk: StoredChunk) -> float:
     """Raise a chunk whose path contains words of the query: a name sums up a file best."""
     folders, _, name = chunk.key.rpartition("/")
-    return 1 + ctx.weights.path * ctx.share(stems_of(f"{folders}/{name.partition('.')[0]}"))
+    return 1 + ctx.weights.path * ctx.share(stems_of(f"{folders}/{without_ending(name)}"))
 
 
 def names(chunks: Sequence[StoredChunk]) -> frozenset[str]:
     """Return the stems in the names of a file, its folder and the definitions in `chunks`."""
     folders, _, name = chunks[0].key.rpartition("/")
-    own = f"{folders.rpartition('/')[2]}/{name.partition('.')[0]}"
+    own = f"{folders.rpartition('/')[2]}/{without_ending(name)}"
     defined = (last_name(symbol) for chunk in chunks for symbol in chunk.symbols)
     return frozenset().union(stems_of(own), *map(stems_of, defined))
 

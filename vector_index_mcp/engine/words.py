@@ -7,7 +7,8 @@ function, and indexed with a tokenizer that only splits at white space. `getUser
     getusername get user name
 
 so that any spelling matches any other: as a whole, which is rare and so counts much in BM25, and by
-its parts. Words beyond ASCII have the spelling of the module `spelling`; symbols are words, too.
+its parts; of an acronym in the plural (`mergePDFs`) by the singular, too. Words beyond ASCII have
+the spelling of the module `spelling`; symbols are words, too.
 """
 
 import re
@@ -27,7 +28,10 @@ IDENTIFIER = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)*")
 """A name, with its parts: `get_user-name`."""
 _SEPARATORS = ".#:/\\"
 _SEPARATOR = re.compile(rf"::|[{re.escape(_SEPARATORS)}]")
-_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+_PART = re.compile(
+    r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+"
+)
+_ACRONYMS = re.compile(r"[A-Z]{2,}s")
 
 # Words that belong to the grammar of a question, not to its subject.
 _STOP_WORDS = frozenset(
@@ -109,6 +113,15 @@ def parts_of(identifier: str) -> list[str]:
     return scripts.parts(unified(identifier))
 
 
+def without_ending(name: str) -> str:
+    """Return a file's name without its last ending: `user.service` of `user.service.ts`.
+
+    A name that begins with a dot, such as `.eslintrc`, is no ending.
+    """
+    plain = name.lstrip(".")
+    return plain.rpartition(".")[0] or plain
+
+
 def last_name(symbol: str) -> str:
     """Return the last part of a qualified name: `bar` of `Foo::bar`, `Foo.bar` and `foo#bar`."""
     return _SEPARATOR.split(symbol)[-1] or symbol
@@ -136,7 +149,9 @@ def _words_of(identifier: str) -> str:
 def _words_in(run: str, *, is_asked: bool = False) -> list[str]:
     """Return the words of an identifier, or of a run between two separators."""
     if run.isascii():
-        return _named([part.lower() for part in _PART.findall(run)], is_asked=is_asked)
+        parts = _PART.findall(run)
+        found = _named([part.lower() for part in parts], is_asked=is_asked)
+        return found + [part[:-1].lower() for part in parts if _ACRONYMS.fullmatch(part)]
     pieces = map(scripts.parts, scripts.pieces(unified(run)))
     return [
         word

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.words import MAX_WORD_CHARS, joined, places, query_words, words
+from vector_index_mcp.engine.words import (
+    MAX_WORD_CHARS,
+    joined,
+    places,
+    query_words,
+    without_ending,
+    words,
+)
 
 SPELLINGS = [
     [
@@ -58,6 +65,33 @@ def test_every_spelling_of_a_name_meets_every_other(spelling, other):
 )
 def test_spellings_of_a_name_are_the_same_words(spelling, other):
     assert words(spelling) == words(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mergePDFs", ["mergepdfs", "merge", "pdfs", "pdf"]),
+        ("URLs", ["urls", "url"]),
+        ("HTTPServers", ["httpservers", "http", "servers"]),
+        ("isJSON", ["isjson", "is", "json"]),
+    ],
+)
+def test_an_acronym_in_the_plural_has_its_singular(name, expected):
+    assert words(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("user.service.ts", "user.service"),
+        (".gitlab-ci.yml", "gitlab-ci"),
+        (".eslintrc.js", "eslintrc"),
+        (".env", "env"),
+        ("Makefile", "Makefile"),
+    ],
+)
+def test_of_a_files_name_only_the_last_ending_says_nothing_of_it(name, expected):
+    assert without_ending(name) == expected
 
 
 @given(parts_of_names)

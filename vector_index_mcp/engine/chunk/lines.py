@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vector_index_mcp.engine.types import Chunk
+from vector_index_mcp.engine.words import MAX_WORD_CHARS
 
 TAB_COLUMNS = 4
 _CLOSERS = ("}", ")", "]", "end", "</")
@@ -60,11 +61,30 @@ def _pieces(text: str, max_chars: int) -> Iterator[_Piece]:
     number = 1
     while position < len(text):
         end = text.find("\n", position) + 1 or len(text)
-        for start in range(position, end, max_chars):
-            part = text[start : min(start + max_chars, end)]
+        while position < end:
+            behind = _end_of_part(text, position, end, max_chars)
+            part = text[position:behind]
             yield _Piece(part, number, _columns(part))
-        position = end
+            position = behind
         number += 1
+
+
+def _end_of_part(text: str, start: int, end: int, max_chars: int) -> int:
+    """Return where the part of a line ends that begins at `start`; the line ends at `end`.
+
+    It cuts no name in two, since neither half would be found, except in runs without end.
+    """
+    most = start + max_chars
+    if most >= end:
+        return end
+    for behind in range(most, max(start, most - MAX_WORD_CHARS), -1):
+        if not (_is_of_name(text[behind - 1]) and _is_of_name(text[behind])):
+            return behind
+    return most
+
+
+def _is_of_name(char: str) -> bool:
+    return char.isalnum() or char in "_-"
 
 
 def _columns(line: str) -> int:
