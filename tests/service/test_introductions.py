@@ -114,6 +114,12 @@ async def test_a_question_about_the_license_is_answered_with_it(tmp_path, query)
         assert found(await asked(client, query))[0] == "COPYING"
 
 
+async def test_code_about_licenses_is_no_license(tmp_path):
+    code = {"license.py": "LICENSE = 'mit'\n", "license-checker.js": "let license = 'mit';\n"}
+    async with served(tmp_path, {"LICENSE.txt": "Do as you like.\n", **code}) as client:
+        assert found(await asked(client, "under which license is this"))[0] == "LICENSE.txt"
+
+
 async def test_a_question_about_licenses_in_the_code_is_searched(tmp_path):
     code = {"src/check.py": "def check_license_key(key):\n    return key.valid\n"}
     async with served(tmp_path, {"LICENSE.md": "Do as you like.\n", **code}) as client:

@@ -22,18 +22,22 @@ _WHOLE_IF_THIS = _WHOLE | frozenset(
     "app application crate framework gem package program repository software tool".split()
 )
 """Without "this", these may mean a part of the project."""
-_AROUND = _ASKING | frozenset(
+AROUND = _ASKING | frozenset(
     "a all an are briefly code do does for give good in is it main me of our please s short show "
     "tell that the this to us use used whole you your".split()
 )
 _LICENSED = frozenset("licence licences license licensed licenses licensing".split())
-_AROUND_LICENSE = _AROUND | frozenset(
+"""Words of a question that say nothing of what it is about."""
+_AROUND_LICENSE = AROUND | frozenset(
     "distributed have how open or published released software source terms under we which".split()
 )
 _README = re.compile(
     r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?", re.IGNORECASE
 )
-_LICENSE = re.compile(r"(licen[cs]e|copying)([.-][\w.-]{1,30})?", re.IGNORECASE)
+_LICENSE = re.compile(
+    r"(licen[cs]e|copying)(-[\w-]{1,30})?(\.(md|txt|rst|adoc|html))?|copying\.(lib|lesser)",
+    re.IGNORECASE,
+)
 # Tags, the text of links and images, addresses, headings, and directives of reStructuredText: a
 # beginning may be nothing else.
 _DECORATION = re.compile(
@@ -68,7 +72,7 @@ def asks_for_whole(query: Query) -> bool:
     said = {token.lower() for token in query.tokens}
     if len(said) < 2 or not said & _ASKING:
         return False
-    about = said - _AROUND
+    about = said - AROUND
     if not about:
         return {"what", "this"} <= said
     return about <= (_WHOLE_IF_THIS if "this" in said else _WHOLE)

@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from vector_index_mcp.codebase.cited import Readings, cited, spots_of
 from vector_index_mcp.codebase.filters import why_unsearched
+from vector_index_mcp.codebase.introduction import AROUND
 from vector_index_mcp.codebase.lead import led
 from vector_index_mcp.codebase.places import (
     Place,
@@ -33,9 +34,12 @@ from vector_index_mcp.indexing.ledger import Ledger
 
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
 _MOST_FILES = 3  # of one name, or in one folder
+_READ_AT_ONCE = 20  # files; a few of them are empty
+_MANY_KEYS = 5_000  # 5 ms
 _MOST_CITED = 5  # places of a trace, from its innermost call
 _NAME = "path"  # in explanations
 _HAS_SPACE = re.compile(r"\s")
+_AROUND_PATH = AROUND | frozenset("contents file inside open read see view".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +89,27 @@ class Namer:
             return Named()  # a name that the code defines, such as a constant `LICENSE`
         above = f"{self.filters.folder}/" if self.filters.folder else ""
         known = self.ledger.keys()
-        keys = [key for key in known if key.startswith(above)]
+        keys = [key for key in known if key.startswith(above)] if above else list(known)
+        asked = place_of(_asked_about(self.text)).below(self.project.path)
         return (
-            await self._at_path(place, keys)
+            await self._at_path(asked, keys)
             or await self._at_cited(places, keys)
             or await self._unsearched(place)
+            or (await self._outside(place, known) if above else None)
             or await self._at_path_like(place, keys)
             or self._nowhere(place)
         )
 
     async def _at_path(self, place: Place, keys: Sequence[str]) -> Named | None:
-        files = files_at(place, keys, self.project.path.name)
-        spots = [Spot(file, place.line) for file in files or files_in(place, keys)]
+        files = await self._files_at(place, keys)
+        inside = [] if files else await worked_out(_are_many(keys), partial(files_in, place, keys))
+        spots = [Spot(file, place.line) for file in files or inside]
         at_spots = await self._behind(spots, _MOST_FILES)
         return at_spots or (Named(without_text=tuple(files)) if files else None)
+
+    async def _files_at(self, place: Place, keys: Sequence[str]) -> list[str]:
+        look = partial(files_at, place, keys, self.project.path.name)
+        return await worked_out(_are_many(keys), look)
 
     async def _at_cited(self, places: Sequence[Readings], keys: Sequence[str]) -> Named | None:
         spots = await anyio.to_thread.run_sync(spots_of, places, keys, self.project.path)
@@ -110,8 +121,20 @@ class Namer:
         remark = await anyio.to_thread.run_sync(why)
         return Named(remark=remark) if remark else None
 
+    async def _outside(self, place: Place, keys: Iterable[str]) -> Named | None:
+        """Say that a file lies outside of the folder that is searched; None if there is none."""
+        if not (files := await self._files_at(place, list(keys))):
+            return None
+        where = quoted(self.filters.folder)
+        return Named(remark=f"{quoted(files[0])} lies outside of {where}, which was searched.")
+
     async def _at_path_like(self, place: Place, keys: Sequence[str]) -> Named | None:
-        """Find what a mistyped path means; None if the query is no such path."""
+        """Find what a mistyped path means; None if the query is no such path.
+
+        Nor is it one if a text has it as it is typed: the address of a page, the name of a product.
+        """
+        if any(place.path in hit.chunk.text for hit in self.hits):
+            return None
         file = await anyio.to_thread.run_sync(alike, place, keys)
         found = await self._behind([Spot(file, place.line)], _MOST_FILES) if file else None
         if found is None:
@@ -129,8 +152,7 @@ class Namer:
 
         Spots behind the end of their file are left out, unless all are.
         """
-        found = await self.store.rows(list({spot.key for spot in spots}))
-        of_file = {key: [chunk for chunk, _ in rows] for key, rows in found.items()}
+        of_file = await self._texts_of(spots, most)
         known = [spot for spot in spots if of_file.get(spot.key)]
         if not known:
             return None
@@ -138,6 +160,33 @@ class Namer:
         firsts = _chunks_at(reached or known, of_file)[:most]
         hits = led(firsts, self.hits, self.limit, name=_NAME, likely=_LIKELY)
         return Named(hits, remark="" if reached else _past(known[0].key, of_file))
+
+    async def _texts_of(self, spots: Sequence[Spot], most: int) -> dict[str, list[StoredChunk]]:
+        """Read the files of these spots in order, until `most` spots lie in what was read.
+
+        Of `index.ts` or `__init__.py`, a project may have thousands.
+        """
+        of_file: dict[str, list[StoredChunk]] = {}
+        keys = list(dict.fromkeys(spot.key for spot in spots))
+        for first in range(0, len(keys), _READ_AT_ONCE):
+            rows = await self.store.rows(keys[first : first + _READ_AT_ONCE])
+            of_file |= {key: [chunk for chunk, _ in found] for key, found in rows.items()}
+            known = [spot for spot in spots if of_file.get(spot.key)]
+            if sum(spot.line <= of_file[spot.key][-1].end_line for spot in known) >= most:
+                break
+        return of_file
+
+
+def _are_many(keys: Sequence[str]) -> bool:
+    """Whether looking at each of these keys takes longer than others should wait."""
+    return len(keys) > _MANY_KEYS
+
+
+def _asked_about(query: str) -> str:
+    """Return the path that a query asks to see, as in "explain src/app.py"; else the query."""
+    said = query.rstrip("?.! ").split() if len(query) <= SHORT_CHARS else []
+    others = [word for word in said if word.lower() not in _AROUND_PATH]
+    return others[0] if len(others) == 1 < len(said) else query
 
 
 def _past(key: str, of_file: Mapping[str, Sequence[StoredChunk]]) -> str:

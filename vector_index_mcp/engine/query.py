@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from vector_index_mcp.engine import scripts
 from vector_index_mcp.engine.declaration import declared_in
 from vector_index_mcp.engine.fields import symbol_word
 from vector_index_mcp.engine.kinds import kinds_asked_for, names_tests
@@ -19,6 +20,7 @@ _MOST_WORDS = 96
 _MOST_SYMBOLS = 32
 _MOST_PATHS = 32
 _ASKS = re.compile(r"\s*(?:how|where|what|which|who|when|why)\b", re.IGNORECASE)
+_SHORTEST_UNSPACED = 6  # characters of a sentence; shorter runs may be names
 _MOST_AROUND_A_WORD = 4  # words of a query that is about the one in quotes
 _MOST_PHRASES = 16
 _LONGEST_NAME_CHARS = 256
@@ -26,7 +28,7 @@ _LONGEST_NAME_CHARS = 256
 _QUOTES = "\"'`“”‘’«»「」『』"
 _TOKEN = re.compile(rf"[^\s,;!?()\[\]{{}}、。，；！？（）【】《》{_QUOTES}]+")
 _QUOTED = re.compile(
-    r"\"([^\"]{2,})\"|'([^']{2,})'(?!\w)|`([^`]{2,})`"
+    r"\"([^\"]{2,})\"|(?<!\w)'([^']{2,})'(?!\w)|`([^`]{2,})`"
     r"|“([^“”]{2,})”|‘([^‘’]{2,})’(?!\w)|«([^«»]{2,})»|「([^「」]{2,})」"
 )
 _PATH = re.compile(r"[\w.@+/~%=$\u0080-\U0010ffff-]+")
@@ -86,10 +88,20 @@ class Query:
 
     @cached_property
     def identifiers(self) -> list[str]:
-        """The tokens that look like code; a query of a single word is taken for an identifier."""
-        if len(self._telling) == 1:
+        """The tokens that look like code; a query of a single word is taken for an identifier.
+
+        A word beside a path, such as "explain src/app.py", is none.
+        """
+        if len(self._telling) == 1 and self._is_alone(self._telling[0]):
             return self._telling
         return [token for token in self._telling if _CODE_LIKE.search(token)]
+
+    def _is_alone(self, token: str) -> bool:
+        """Return whether a token is all that the query says, and one word."""
+        if token.isascii():
+            return not self.paths or bool(declared_in(self.text))
+        # A longer run is a sentence in a script that has no spaces between words.
+        return len(token) < _SHORTEST_UNSPACED or not scripts.is_unspaced(token)
 
     @cached_property
     def spellings(self) -> frozenset[str]:
