@@ -78,6 +78,7 @@ async def test_a_limit_of_the_search_holds(tmp_path):
         ("run_tests", False),
         ("how do I run the server", False),
         ("where are the tests", False),
+        ("is there a test for how commands run", False),
     ],
 )
 def test_only_a_question_about_nothing_else_asks_it(query, asks):

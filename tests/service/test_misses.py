@@ -1,6 +1,7 @@
 """A miss does not look like a hit: what stands nowhere is named, and what a limit may mean."""
 
 import json
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -99,6 +100,64 @@ async def test_an_acronym_is_no_part_of_a_word(tmp_path, query, is_absent):
     async with served(tmp_path / "project", files) as client:
         note = (await call(client, "search_index", query=query))["note"] or ""
         assert ("No searched file contains" in note) == is_absent
+
+
+@pytest.mark.parametrize("query", ["PDF", "where is the PDF made", "URL", "TLS"])
+async def test_an_acronym_in_a_name_is_said_to_be_contained(tmp_path, query):
+    files = {
+        "pages.py": "def mergePDFs(pages):\n    return parseURLs(pages)\n",
+        "mail.py": 'MODE = "STARTTLS"\n',
+        "other.py": "x = 1\n",
+    }
+    async with served(tmp_path / "project", files) as client:
+        answer = await call(client, "search_index", query=query)
+        assert "No searched file contains" not in (answer["note"] or "")
+        assert answer["results"][0]["file_path"] != "other.py"
+
+
+async def test_a_name_is_found_wherever_it_stands_in_a_long_line(tmp_path):
+    names = [f"someIdentifierName{number}" for number in range(200)]
+    async with served(tmp_path / "project", {"one.json": f"{names}\n"}) as client:
+        for name in names[::7]:
+            answer = await call(client, "search_index", query=name, detail="snippets")
+            assert "absent" not in answer
+            assert name in answer["results"][0]["extracted_text_chunk"]
+
+
+async def test_an_empty_file_that_is_asked_for_by_its_path_is_named(tmp_path):
+    files = {f"{folder}/__init__.py": "" for folder in "abcdz"} | {"a/one.py": "x = 1\n"}
+    async with served(tmp_path / "project", files) as client:
+        answer = await call(client, "search_index", query="z/__init__.py")
+        assert answer["note"] == "'z/__init__.py' exists and is empty."
+        answer = await call(client, "search_index", query="x", path="z/__init__.py")
+        assert answer["note"] == "'z/__init__.py' is empty."
+
+
+async def test_who_skips_all_results_is_told_how_many_there_are(client):
+    answer = await call(client, "search_index", query="send_request", offset=90)
+    assert answer["results"] == []
+    assert re.fullmatch(r"There are only \d+ results, and offset 90 leaves none\.", answer["note"])
+
+
+async def test_the_pages_of_similar_code_do_not_overlap(tmp_path):
+    files = {
+        f"part_{n}.py": f"def part_{n}(x):\n    return charge(x, {'card' * (n % 3)})\n"
+        for n in range(60)
+    }
+    async with served(tmp_path / "project", files) as client:
+        found = []
+        for offset in range(0, 50, 5):
+            answer = await call(
+                client,
+                "search_index",
+                query="card",
+                similar_to="part_0.py:1",
+                offset=offset,
+                top_k=5,
+            )
+            found += [(hit["file_path"], hit["score"]) for hit in answer["results"]]
+    assert len({file for file, _ in found}) == len(found) == 50
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
 
 
 async def test_words_that_say_little_are_not_told_as_missing(tmp_path):
@@ -514,6 +573,10 @@ async def test_a_sample_is_compared_as_the_document_that_it_is(project):
     [
         ("src/shop/cart.ts", "similar_to names no line: 'src/shop/cart.ts'"),
         ("src/shop/cart.ts:90", "similar_to names a line that no chunk holds"),
+        (
+            "src/shop/cart.ts:0",
+            "similar_to names line 0: 'src/shop/cart.ts:0'; the first is 1",
+        ),
         ("src/none.py:3", "similar_to names no indexed file: 'src/none.py:3'; write the path as"),
         ("src/shop/cart.tx:3", "did you mean 'src/shop/cart.ts:3'?"),
         ("cart.ts:3", "did you mean 'src/shop/cart.ts:3'?"),

@@ -244,6 +244,16 @@ async def test_a_path_that_one_project_has_is_unknown_in_none(client, services):
     assert mistyped["note"] == said
 
 
+async def test_a_file_that_one_project_has_comes_before_what_others_have_like_it(client, services):
+    write(root_of(services, "shop"), {"page/themes.css": "a { color: red }\n"})
+    await call(client, "trigger_index")
+    await converged(services.codebases["shop"])
+    answer = await call(client, "search_index", query="page/theme.css")
+    paths = [hit["file_path"] for hit in answer["results"]]
+    assert paths[0] == f"{root_of(services, 'site')}/page/theme.css"
+    assert not any(path.endswith("themes.css") for path in paths)
+
+
 async def test_code_like_a_sample_is_found_in_the_other_projects(client, services):
     sample = f"{root_of(services, 'shop')}/src/cart.py:2"
     paths = [hit["file_path"] for hit in await found(client, "", similar_to=sample)]

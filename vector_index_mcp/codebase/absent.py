@@ -30,12 +30,12 @@ _ACRONYM = re.compile(r"(?<![^\W_])[A-Z]{3,8}(?![^\W\d_])")
 _LINE = re.compile(r"\bline(?= \d)|(?<=\bline )\d+|(?<=\w:)\d+\b")
 """A line's number, and the word `line` before it, in a traceback."""
 _SAYS_LITTLE = frozenset(
-    "after again all also always any before been being both came come comes does doing done during "
-    "each eight else ever every first five four gave get gets give given gives goes good got "
-    "happen happens kept lets long made make makes many more most much never new nine not off once "
-    "one only other out over put puts said same say says second seen seven six some still such "
-    "taken tell tells ten than third three told too took two under until used uses using very want "
-    "wants was well were while whose without".split()
+    "after again all also always any been before being both came come comes declared defined does "
+    "doing done during each eight else ever every first five four gave get gets give given gives "
+    "goes good got happen happens implemented kept lets long made make makes many more most much "
+    "never new nine not off once one only other out over put puts said same say says second seen "
+    "seven six some still such taken tell tells ten than third three told too took two under until "
+    "used uses using very want wants was well were while whose without".split()
 )
 """Words of a question that nobody looks for: that no text has one tells nothing."""
 _LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log
@@ -57,14 +57,14 @@ async def absent(
     """
     if len(query.tokens) > _LONGEST_ASKED:
         return (), ()
-    folded_texts = [folded(text) for text in texts]
+    spelled = _spelled(texts)
     acronyms = _acronyms_of(query)
-    names = [name for name in query.identifiers if not _stands_in(folded_texts, name, acronyms)]
+    names = [name for name in query.identifiers if not _stands_in(spelled, name, acronyms)]
     # Report the parts of `user-name`, and not `username`, which nobody typed.
     known = query.compounds | {part for name in query.identifiers for part in words(name)}
     ignored = _SAYS_LITTLE.union(_LINE.findall(query.text.lower()))
     subject = [word for word in query.subject if word not in ignored] or query.subject
-    others = [w for w in subject if w not in known and not _stands_in(folded_texts, w, acronyms)]
+    others = [w for w in subject if w not in known and not _stands_in(spelled, w, acronyms)]
     lacking: list[str] = []
     for word in [*names, *others][:_MOST_ASKED]:
         is_acronym = word.lower() in acronyms
@@ -80,9 +80,9 @@ async def absent(
 
 def outside(names: Sequence[str], texts: Iterable[str], query: Query) -> tuple[str, ...]:
     """The names of a query that stand in none of these texts, which may be newer than the index."""
-    folded_texts = [folded(text) for text in texts] if names else []
+    spelled = _spelled(texts) if names else []
     acronyms = _acronyms_of(query)
-    return tuple(name for name in names if not _stands_in(folded_texts, name, acronyms))
+    return tuple(name for name in names if not _stands_in(spelled, name, acronyms))
 
 
 def _acronyms_of(query: Query) -> frozenset[str]:
@@ -90,11 +90,16 @@ def _acronyms_of(query: Query) -> frozenset[str]:
     return frozenset(map(str.lower, _ACRONYM.findall(query.text)))
 
 
-def _stands_in(texts: Iterable[str], word: str, acronyms: Collection[str]) -> bool:
-    spelled = folded(last_name(word))
+def _spelled(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Each text as it is written, and folded."""
+    return [(text, folded(text)) for text in texts]
+
+
+def _stands_in(texts: Iterable[tuple[str, str]], word: str, acronyms: Collection[str]) -> bool:
+    name = folded(last_name(word))
     if word.lower() not in acronyms:
-        return any(spelled in text for text in texts)
-    return any(spelled in words(text) for text in texts if spelled in text)
+        return any(name in plain for _, plain in texts)
+    return any(name.upper() in text or name in words(plain) for text, plain in texts)
 
 
 async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool = False) -> bool:
@@ -104,7 +109,8 @@ async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool =
         store: Where to look.
         word: The word.
         filters: Which chunks to look at.
-        is_acronym: Whether the word counts only by itself: `quick` does not contain QUIC.
+        is_acronym: Whether a part of a longer word counts in capitals only: STARTTLS contains TLS,
+            and `quick` does not contain QUIC.
 
     Raises:
         StoreError: If the index cannot be read.
@@ -115,7 +121,9 @@ async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool =
         return False
     for each in asked:
         if not await store.matching([each], 1, filters):
-            return is_acronym or not await store.contents.has_text(name, filters)
+            if is_acronym:
+                return not await store.contents.has_match(re.escape(name.upper()), filters)
+            return not await store.contents.has_text(name, filters)
     return False
 
 
@@ -133,11 +141,19 @@ async def left_out(store: Store, query: Query, absent_words: Sequence[str]) -> l
     ]
 
 
-def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
-    """Sentences about names that files have or contain though the index does not have them.
+def elsewhere(
+    names: Collection[str], files: Collection[str], ledger: Ledger, project: Folder
+) -> str:
+    """Sentences about what the index does not have: files, and names that files have or contain.
 
     The files are empty, skipped, or have masked credentials. Empty if there are none. Reads files
     that are text, the smallest first, up to 10 MB.
+
+    Args:
+        names: Identifiers that no chunk contains.
+        files: The keys of files that have no text in the index.
+        ledger: What is known of the project's files.
+        project: The project.
     """
     called = {name.casefold() for name in names}
     left = _MOST_READ_BYTES
@@ -145,7 +161,7 @@ def elsewhere(names: Collection[str], ledger: Ledger, project: Folder) -> str:
     for record in sorted(_without_text(ledger), key=lambda record: record.stamp[0]):
         state = _state_of(record)
         size = record.stamp[0]
-        if record.key.rpartition("/")[2].casefold() in called:
+        if record.key in files or record.key.rpartition("/")[2].casefold() in called:
             found["", state].append(record.key)
         elif _is_searched(record) and size <= left:
             left -= size

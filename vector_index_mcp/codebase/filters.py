@@ -71,12 +71,8 @@ async def why_nothing(
             f"{link!r} is a link, and links are not followed: if its target lies in the project, "
             "search by the target's own path; if not, it is not indexed."
         )
-    if filters.file:
-        record = ledger.get(filters.file)
-        if record is None:
-            return await anyio.to_thread.run_sync(_unindexed, filters.file, project)
-        if record.state != INDEXED:
-            return f"{filters.file!r} is not indexed: {record.reason}."
+    if filters.file and (why := await _why_not(filters.file, project, ledger)):
+        return why
     if await store.contents.holds(filters):
         return ""
     if filters == NO_FILTERS:
@@ -93,6 +89,16 @@ async def why_nothing(
     if path.strip().startswith("!"):
         hint = ' A path cannot exclude; name what to search, or limit it by kind, as in "code".'
     return f"No indexed file matches path={quoted(path)}.{hint}"
+
+
+async def _why_not(file: str, project: Folder, ledger: Ledger) -> str:
+    """Why nothing of a file can be found, as a sentence; empty if it has chunks."""
+    record = ledger.get(file)
+    if record is None:
+        return await anyio.to_thread.run_sync(_unindexed, file, project)
+    if record.state != INDEXED:
+        return f"{file!r} is not indexed: {record.reason}."
+    return "" if record.chunk_count else f"{file!r} is empty."
 
 
 def why_unsearched(path: str, project: Folder, ledger: Ledger) -> str:

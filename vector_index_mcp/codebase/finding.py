@@ -136,7 +136,8 @@ class _Search:
                 for hit in hits
                 if not _overlap(hit.chunk, sample)
             ]
-        others = (first_about(others, about, "query") if about else others)[: self.limit]
+        others = first_about(others, about, "query", _MOST_NARROWED) if about else others
+        others = others[: self.limit]
         why = await self._why_none(others)
         if not (others or why) and self.question.ledger.chunk_count <= len(hits):
             why = "Nothing else is indexed."
@@ -158,7 +159,7 @@ class _Search:
             no_file = named.no_file
             return Findings(led or hits, meant=meant, remark=named.remark, no_file=no_file)
         found = Findings(hits, await self._why_none(hits), without_text=named.without_text)
-        if not found.why_none:
+        if not (found.why_none or (found.without_text and "/" in text)):
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
             found.absent, found.missing = await absent.absent(
                 self.store, self.wanted.query, texts, self.filters

@@ -41,13 +41,15 @@ def led(
     return [*leads, *(_lowered(hit, name, logit(1 - likely)) for hit in rest)][:limit]
 
 
-def first_about(hits: Sequence[Hit], subject: Sequence[str], name: str) -> list[Hit]:
+def first_about(hits: Sequence[Hit], subject: Sequence[str], name: str, most: int) -> list[Hit]:
     """Return the hits that have most words of `subject` first, none with a score above another's.
 
     Args:
         hits: Best first.
         subject: Words, as `Query.subject` has them.
         name: What the reason is called in explanations.
+        most: How many hits are put in that order; the others follow. It must not depend on how many
+            are wanted, or the pages of an answer overlap.
     """
 
     def held(hit: Hit) -> int:
@@ -55,10 +57,10 @@ def first_about(hits: Sequence[Hit], subject: Sequence[str], name: str) -> list[
         return sum(word in text for word in subject)
 
     shown: list[Hit] = []
-    most = math.inf
-    for hit in sorted(hits, key=held, reverse=True):
-        shown.append(_lowered(hit, name, most))
-        most = min(most, math.fsum(hit.why.likelihood.values())) if hit.why else most
+    lowest = math.inf
+    for hit in (*sorted(hits[:most], key=held, reverse=True), *hits[most:]):
+        shown.append(_lowered(hit, name, lowest))
+        lowest = min(lowest, math.fsum(hit.why.likelihood.values())) if hit.why else lowest
     return shown
 
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.signals import stem
-from vector_index_mcp.engine.words import words
+from vector_index_mcp.engine.words import places, words
 
 _AROUND = 2  # lines of context before and after the best one
 _EXACT = 0.01  # what a word in the query's form adds; it decides between lines that are alike
+_BEFORE_WORD = 100  # characters of a long line that are shown before the first of these words
 _MOST_CHARS = 600  # of a snippet, since minified lines are long
 
 
@@ -79,7 +80,20 @@ def best_lines(
             shown, first = shown[1:], first + 1
         else:
             shown = shown[:-1]
-    return first, "".join(shown)[:_MOST_CHARS]
+    text = "".join(shown)
+    return first, text if len(text) <= _MOST_CHARS else _part_of_line(text, query)
+
+
+def _part_of_line(line: str, query: Query) -> str:
+    """Return what stands around the name with most of the query's words in a line too long."""
+    asked = frozenset(query.words)
+
+    def held(place: tuple[int, int]) -> int:
+        return len(asked.intersection(words(line[slice(*place)])))
+
+    best, _ = max(places(line, asked), key=held, default=(0, 0))
+    start = max(0, min(best - _BEFORE_WORD, len(line) - _MOST_CHARS))
+    return line[start : start + _MOST_CHARS]
 
 
 def _first_shown(weighed: Sequence[_Weighed], best: int) -> int:

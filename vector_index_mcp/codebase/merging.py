@@ -25,9 +25,12 @@ def merge(
     searched = [result for result in results.values() if not result.why_none]
     absent = _in_all([result.absent for result in searched])
     respelled = _only({result.respelled for result in results.values()}) if absent else ""
-    # If one project has the word, or the name that was meant, the hits of the others are only the
-    # nearest ones: they are left out.
+    is_found = any(result.results and not _is_nearest(result) for result in results.values())
+    # If one project has the word, the file, or the name that was meant, the hits of the others are
+    # only the nearest ones: they are left out.
     for name, result in results.items():
+        if is_found and _is_nearest(result):
+            continue
         if result.respelled != respelled and (respelled or not absent):
             continue
         for hit in result.results:
@@ -53,6 +56,11 @@ def merge(
         why_none=" ".join(_by_names(whys)) or None,
         note=" ".join([*_by_names(limits), *notes]) or None,
     )
+
+
+def _is_nearest(result: SearchResult) -> bool:
+    """Whether a project has not what was asked for by its name, but only what is near it."""
+    return bool(result.absent or result.no_file)
 
 
 def _by_names(notes: Mapping[str, str]) -> list[str]:

@@ -151,7 +151,7 @@ def _hit(
         scope=chunk.scope,
         symbols=list(chunk.symbols),
         is_stale=chunk.key in answer.stale,
-        is_cut=detail == "snippets" and text != chunk.text,
+        is_cut=detail == "snippets" and text.rstrip("\n") != chunk.text.rstrip("\n"),
         is_masked=chunk.key in answer.masked and _MASKED.search(text) is not None,
         also=[] if chunk.key in answer.stale else also,
         extracted_text_chunk=text,

@@ -62,10 +62,13 @@ _LIKELY = 0.8  # looked at for 47 packages, not measured: no labelled question i
 _NAME = "running tests"  # in explanations
 
 
+_ASKS_WHETHER = frozenset({"is", "there"})
+
+
 def asks_for_tests(query: Query) -> bool:
     """Return whether a query asks how the tests are run, and nothing else."""
     said = frozenset(token.lower() for token in query.tokens)
-    asks = not (said.isdisjoint(_TESTS) or said.isdisjoint(_RUNNING))
+    asks = not (said.isdisjoint(_TESTS) or said.isdisjoint(_RUNNING) or said >= _ASKS_WHETHER)
     return asks and said <= _AROUND | _RUNNING | _TESTS
 
 

@@ -163,6 +163,7 @@ class Codebase:
         missing = outside(found.missing, now, what.query)
         if names and not found.respelled:
             hits = _nearest(hits)
+        skipped = "" if hits[offset:] else _all_skipped(len(hits), offset)
         hits = hits[offset:]
         backlog = await backlog_of(self.index)
         return Answer(
@@ -179,7 +180,7 @@ class Codebase:
             },
             respelled=found.respelled if names else "",
             is_unlikely=not names and what.is_unlikely(answered.hits),
-            why_none=found.why_none,
+            why_none=skipped or found.why_none,
             note=note(
                 answered.lack,
                 ledger,
@@ -188,17 +189,19 @@ class Codebase:
                 found.unjudged,
                 [
                     found.remark,
-                    await self._elsewhere({*names, *map(_name_of, found.without_text)}, ledger),
+                    await self._elsewhere(names, found.without_text, ledger),
                 ],
             ),
             seconds=time.monotonic() - began,
         )
 
-    async def _elsewhere(self, names: Collection[str], ledger: Ledger) -> str:
+    async def _elsewhere(
+        self, names: Collection[str], files: Collection[str], ledger: Ledger
+    ) -> str:
         """See `absent.elsewhere`; empty if the project's drive does not answer."""
-        if not names:
+        if not (names or files):
             return ""
-        look = partial(elsewhere, names, ledger, self.project)
+        look = partial(elsewhere, names, files, ledger, self.project)
         try:
             return await self.index.looks.check_in([self.project], look)
         except TimeoutError:
@@ -222,8 +225,12 @@ class Codebase:
         return chunk, Likeness(vector, model.digest, "")
 
 
-def _name_of(key: str) -> str:
-    return key.rpartition("/")[2]
+def _all_skipped(count: int, offset: int) -> str:
+    """Say that an offset leaves nothing of so many results; empty if there are none."""
+    if not count:
+        return ""
+    are = "is only 1 result" if count == 1 else f"are only {count} results"
+    return f"There {are}, and offset {offset} leaves none."
 
 
 def _nearest(hits: Sequence[Hit]) -> list[Hit]:

@@ -88,7 +88,9 @@ class Sample:
         _check_length("similar_to", text, LONGEST_PATH_CHARS)
         if not (found := _PLACE.fullmatch(text.strip())):
             raise QueryError(f'similar_to names no line: {quoted(text)}; write "src/app.py:120"')
-        return cls(found["path"], int(found["line"]))
+        if not (line := int(found["line"])):
+            raise QueryError(f"similar_to names line 0: {quoted(text)}; the first is 1")
+        return cls(found["path"], line)
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}"

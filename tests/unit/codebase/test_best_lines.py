@@ -28,6 +28,14 @@ def test_long_lines_are_left_out_before_the_best_one_is_cut():
     assert (long * 3 + "retry\n" + long).split("\n")[first] == shown.split("\n")[0]
 
 
+def test_of_a_long_line_the_part_with_the_words_is_shown():
+    line = "x = 1; " * 200 + "let needle_here = 2; " + "y = 3; " * 200
+    first, shown = best_lines(f"a\n{line}\nb\n", Query("needle_here"), ())
+    assert first == 1
+    assert "needle_here" in shown
+    assert len(shown) <= 600
+
+
 def test_what_was_found_by_meaning_is_shown_from_its_definition_on():
     assert best_line(["# no", "def charge():", "    pay()"], Query("zebra"), ["charge"]) == 1
 
