@@ -334,7 +334,10 @@ def store_of(value: str) -> str:
         raise ValueError("must not hold a name or password")
     if _STORE.match(value):
         return value
-    path = Path(value).expanduser()
+    try:
+        path = Path(value).expanduser()
+    except RuntimeError:
+        raise ValueError("begins with the home folder of nobody") from None
     if "://" in value or not path.is_absolute():
         raise ValueError("must be the full path of a folder, or a URI like s3://bucket/folder")
     return str(path)

@@ -214,6 +214,7 @@ FIELDS = {
         {"s3://bucket/x": "s3://bucket/x", "/net/a@b": "/net/a@b", "": ""},
         {
             "team": "must be the full path of a folder, or",
+            "~nosuchuser/x": "begins with the home folder of nobody",
             "ftp://host/x": "must be the full path of a folder, or",
             "s3://": "must be the full path of a folder, or",
             "s3://user:secret@bucket/x": "not hold a name or password",

@@ -14,6 +14,7 @@ from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import progress
 from vector_index_mcp.console.commands import awaited
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import (
@@ -85,7 +86,7 @@ def run(project: Path, settings: Settings, wanted: Wanted) -> int:
 def _store_of(given: str) -> str:
     is_folder = "://" not in given
     try:
-        return store_of(str(Path(given).expanduser().absolute()) if is_folder else given)
+        return store_of(str(resolved(given)) if is_folder else given)
     except ValueError as error:  # its message repeats no part of the URI, which may be a password
         raise SettingsError(f"the place to publish to: {error}") from None
 

@@ -12,6 +12,7 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, all_endpoints, endpoint_of
 from vector_index_mcp.codebase.project import USUAL_INDEX, indexed_above, resolve_project
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.errors import BackgroundError, ProjectError, SettingsError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.names import CODEBASE
@@ -156,8 +157,9 @@ def _endpoints_at(path: str) -> list[Endpoint]:
 
     Raises:
         ProjectError: If no service belongs to it, and it is no project either.
+        SettingsError: If the path is none.
     """
-    place = os.path.realpath(Path(path).expanduser())
+    place = str(resolved(path))
     known = list(all_endpoints())
     found = [endpoint for endpoint in known if endpoint.place in (path, place)]
     if not found and path == Path(path).name and not os.path.lexists(path):

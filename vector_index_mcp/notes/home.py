@@ -26,5 +26,8 @@ def home_of(given: str, environment: Mapping[str, str], here: Path) -> Path:
     try:
         path = Path(wanted).expanduser()
     except RuntimeError as error:
-        raise SettingsError(f"your home folder is not known; set {VARIABLE}") from error
+        whose = wanted.partition("/")[0]
+        raise SettingsError(
+            f"the home folder {whose!r} is not known; set {VARIABLE} to a full path"
+        ) from error
     return Path(os.path.realpath(here / path))

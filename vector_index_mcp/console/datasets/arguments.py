@@ -8,7 +8,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from vector_index_mcp import __version__
 from vector_index_mcp.console import listening, unknown
@@ -306,11 +305,6 @@ def pass_on_log_level(line: argparse.Namespace) -> None:
         os.environ[_OUR_LEVEL] = _LEVELS[wanted]
     elif known := _LEVELS.get(os.environ.get(_LEVEL, "").lower()):
         os.environ.setdefault(_OUR_LEVEL, known)
-
-
-def resolved(written: str) -> Path:
-    """Return the real path of a path that a person typed: with `~` and links resolved."""
-    return Path(os.path.realpath(Path(written).expanduser()))
 
 
 def is_relay(arguments: Sequence[str]) -> bool:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp import __version__
 from vector_index_mcp.console.commands import awaited
-from vector_index_mcp.console.datasets.arguments import HEALTH, SEARCH, VALIDATE, resolved
+from vector_index_mcp.console.datasets.arguments import HEALTH, SEARCH, VALIDATE
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.datasets import manifest, table
 from vector_index_mcp.datasets.arguments import WrongArguments, asked
 from vector_index_mcp.datasets.converting import vectors_in

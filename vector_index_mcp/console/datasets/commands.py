@@ -23,9 +23,9 @@ from vector_index_mcp.console.datasets.arguments import (
     UI,
     VALIDATE,
     pass_on_log_level,
-    resolved,
 )
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.names import DATASETS

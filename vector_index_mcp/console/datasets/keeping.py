@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 import anyio
 
-from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK, USUAL_FOLDER, resolved
+from vector_index_mcp.console.datasets.arguments import ADD, DELETE, PACK, USUAL_FOLDER
 from vector_index_mcp.console.datasets.looking import manifest_of
 from vector_index_mcp.console.terminal import confirmed, write
+from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.datasets import keeping, manifest, packing, table
 from vector_index_mcp.datasets.conversion import prove
 from vector_index_mcp.datasets.refusal import BadDatasetError

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from vector_index_mcp.console.commands import awaited
-from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, SEARCH, resolved
+from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, SEARCH
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.datasets import keeping, manifest, registry
 from vector_index_mcp.datasets.arguments import WrongArguments, asked
 from vector_index_mcp.datasets.dataset import Dataset

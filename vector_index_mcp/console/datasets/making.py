@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from vector_index_mcp.console import progress
 from vector_index_mcp.console.commands import awaited
-from vector_index_mcp.console.datasets.arguments import resolved
 from vector_index_mcp.console.terminal import write
+from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.datasets import making, workshop
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.datasets.workshop import Order
