@@ -6,6 +6,7 @@ overwrites the line, marks that reverse the reading order. Each such character i
 escapes it: `\x1b`, `\u202e`. The terminal, the page and the diffs of `install` share this table.
 """
 
+import json
 import re
 from typing import Any
 
@@ -63,6 +64,19 @@ def visible_values(values: Any) -> Any:
     if isinstance(values, dict):
         return {visible_values(key): visible_values(value) for key, value in values.items()}
     return values
+
+
+def as_json(values: Any, *, indent: int | None = None) -> str:
+    r"""Return a JSON value as a text that is safe to print; letters beyond ASCII stay letters.
+
+    What `visible` escapes, JSON's own escapes stand for, so that a program reads the same value.
+    """
+    written = json.dumps(values, indent=indent, ensure_ascii=False)
+    return _OBEYED.sub(lambda found: found[0] if found[0] == "\n" else _in_json(found[0]), written)
+
+
+def _in_json(character: str) -> str:
+    return json.dumps(character)[1:-1].replace("\x7f", "\\u007f")
 
 
 def _escaped(character: str) -> str:

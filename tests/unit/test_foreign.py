@@ -1,5 +1,6 @@
 """Nothing of foreign texts is shown that a terminal would obey or that nobody would see."""
 
+import json
 import sys
 import unicodedata
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.foreign import OBEYED, visible, visible_values
+from vector_index_mcp.foreign import OBEYED, as_json, visible, visible_values
 
 # Persian and emoji are written with the two joiners; the others are signs that can be seen.
 SHOWN_FORMATS = {
@@ -33,6 +34,19 @@ SHOWN_FORMATS = {
 )
 def test_what_a_terminal_would_obey_is_shown_instead(name, shown):
     assert visible(name) == shown
+
+
+@given(st.text())
+def test_json_is_safe_to_print_and_reads_as_the_same_value(text):
+    written = as_json({text: [text, 1]}, indent=2)
+    assert visible(written, keep="\n") == written
+    assert json.loads(written) == {text: [text, 1]}
+
+
+def test_json_shows_letters_and_escapes_what_a_terminal_would_obey():
+    assert as_json("naïve 日本 \x9b31m\x7f \udcff \U000e0041") == (
+        '"naïve 日本 \\u009b31m\\u007f \\udcff \\udb40\\udc41"'
+    )
 
 
 def test_a_text_keeps_its_lines_and_tabs():

@@ -16,10 +16,6 @@ class Given:
         """Return a string."""
         return str(self._of(name, str, default))
 
-    def texts(self, name: str) -> list[str]:
-        """Return a list of strings."""
-        return [str(each) for each in self._of(name, list, [])]
-
     def flag(self, name: str) -> bool:
         """Return a boolean; False if it is missing."""
         return bool(self._of(name, bool, False))

@@ -6,7 +6,6 @@ index is bad is a result of `validate-index`: it goes to standard output, also w
 
 import argparse
 import importlib.util
-import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -24,6 +23,7 @@ from vector_index_mcp.datasets.converting import vectors_in
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError, Refusal
 from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.foreign import as_json
 from vector_index_mcp.serving import loading
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _search(line: argparse.Namespace, settings: "Settings") -> int:
         found, size = awaited(partial(service.search_one, described, wanted))
     except _ERRORS as error:
         answer = {"error": str(error), "error_type": type(error).__name__}
-        write(json.dumps(answer, ensure_ascii=False), sys.stderr)
+        write(as_json(answer), sys.stderr)
         return 1
     results = [
         {"score": each.score, "title": each.title, "path": each.path, "snippet": each.snippet}
@@ -90,7 +90,7 @@ def _health(_: argparse.Namespace, settings: "Settings") -> int:
 
 
 def _print(answer: Mapping[str, Any]) -> int:
-    write(json.dumps(answer, ensure_ascii=False))
+    write(as_json(answer))
     return 0
 
 

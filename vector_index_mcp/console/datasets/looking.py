@@ -22,7 +22,7 @@ from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError, Refusal
 from vector_index_mcp.errors import QueryError, UnknownError, VectorIndexError, counted
-from vector_index_mcp.foreign import visible
+from vector_index_mcp.foreign import as_json, visible
 from vector_index_mcp.serving.loading import load_datasets
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _info(line: argparse.Namespace, _: "Settings") -> int:
     path = manifest_of(line)
     facts = {**manifest.said_in(path), "path": str(path.parent), "bytes": _size_of(path.parent)}
     if line.json:
-        write(json.dumps(facts, indent=2, ensure_ascii=False))
+        write(as_json(facts, indent=2))
         return 0
     for name, label in _LABELS.items():
         if (value := facts.get(name)) not in (None, ""):
@@ -176,7 +176,7 @@ def _check(line: argparse.Namespace, settings: "Settings") -> int:
         facts = {"texts": found.count, "dimensions": found.dimension, "model": dataset.model}
     if line.json:
         answer = {"id": line.dataset_id, "valid": not problems, "errors": problems, **facts}
-        write(json.dumps(answer, indent=2, ensure_ascii=False))
+        write(as_json(answer, indent=2))
         return 1 if problems else 0
     for problem in problems:
         write(f"{line.dataset_id}: {visible(problem, keep=chr(10))}")

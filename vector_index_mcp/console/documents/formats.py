@@ -1,9 +1,8 @@
 """Formats hits and documents for the command line. Pure.
 
-It makes text that others wrote safe for a terminal, except in JSON, which escapes it anyway.
+It makes text that others wrote safe for a terminal.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor
@@ -12,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from vector_index_mcp.console.colours import PLAIN, Colours
 from vector_index_mcp.documents.uris import SCHEME
-from vector_index_mcp.foreign import visible
+from vector_index_mcp.foreign import as_json, visible
 
 _XML = {'"': "&quot;", "'": "&apos;"}
 _HIGH, _MIDDLE = 0.7, 0.4  # from these scores on, a score is green or yellow
@@ -143,9 +142,7 @@ def readable(text: str) -> str:
 
 
 def _json(values: Any) -> str:
-    # A file's name may have bytes that are not UTF-8; only these are escaped.
-    written = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    return written.encode("utf-8", "backslashreplace").decode()
+    return f"{as_json(values, indent=2)}\n"
 
 
 def _json_of(hit: Hit, is_numbered: bool) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def _add_writing(add: _Add) -> None:
         "Import a folder that `export` wrote, or any folder of Markdown. Its main.md, CLAUDE.md,\n"
         "AGENTS.md or README.md (the first that exists) becomes the main text, each other .md\n"
         "file below the folder a document. This makes one commit. Links are not followed, and\n"
-        "hidden files are not read.",
+        "hidden files are read only directly in knowledge/.",
     )  # fmt: skip
     importing.add_argument(
         "--project", metavar="PROJECT", default="", help="the project's name (the folder's name)"
