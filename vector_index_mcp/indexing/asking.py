@@ -248,6 +248,11 @@ async def _answered(
 async def _found(
     live_index: LiveIndex, find: Find, question: Question, store: Store, limit: int
 ) -> Sequence[Hit]:
+    """Search; have a damaged index rebuilt.
+
+    That is done beside it, not in its place as after a failed write (`Live.report`): what other
+    searches read of it may be sound.
+    """
     indexer = live_index.indexer
     try:
         live = indexer.live if indexer is not None else None
