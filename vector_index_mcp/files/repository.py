@@ -18,6 +18,7 @@ _log = logging.getLogger(__name__)
 
 _GIT_TIMEOUT_SECONDS = 5
 _OF_SETTINGS = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+_NONE_IS_SET = 1  # the status of `git config`; others mean that it could not read the settings
 _LONGEST_POINTER_BYTES = 10_000
 # As git wants it (`validate_headref` in path.c); otherwise the rules of the repository above hold.
 _HEAD = re.compile(r"ref:\s{0,9}refs/|[0-9a-f]{40}")
@@ -136,8 +137,9 @@ def _settings(folder: Path) -> Mapping[str, str]:
     """Return git's settings that decide what is ignored.
 
     Only git knows them, because settings may include other files. Asking starts a process, so git
-    is asked again only when the settings have changed, or when it could not answer: its last answer
-    holds meanwhile, since without the user's excludes file we would read what git ignores.
+    is asked again only when the settings have changed, or when it could not answer, as while
+    somebody edits them: its last answer holds meanwhile, since without the user's excludes file we
+    would read what git ignores.
     """
     try:
         found = _asked_settings(folder, tuple(map(_state_of, settings_of(folder))))
@@ -165,8 +167,8 @@ def _asked_settings(folder: Path, state: tuple[tuple[str, State], ...]) -> Mappi
     """Ask git for its settings; `state` is what they depend on.
 
     Raises:
-        OSError: If git cannot be started.
-        subprocess.SubprocessError: If it does not answer in time.
+        OSError: If git cannot be started any more.
+        subprocess.SubprocessError: If it does not answer in time, or cannot read the settings.
     """
     wanted = f"^({re.escape(_EXCLUDES_FILE)}|{re.escape(_IGNORES_CASE)})$"
     try:
@@ -180,9 +182,14 @@ def _asked_settings(folder: Path, state: tuple[tuple[str, State], ...]) -> Mappi
             check=False,
         )
     except FileNotFoundError:  # it is not installed, or the folder is gone
+        if _last_settings.get(folder):
+            raise
         return {}
-    if answer.returncode != 0:  # none is set
+    if answer.returncode == _NONE_IS_SET:
         return {}
+    if answer.returncode != 0:
+        words = answer.stderr.decode("utf-8", "replace").strip()
+        raise subprocess.SubprocessError(words or f"its exit status is {answer.returncode}")
     lines = os.fsdecode(answer.stdout).split("\0")[:-1]
     return {name: value for name, _, value in (line.partition("\n") for line in lines)}
 

@@ -238,8 +238,30 @@ def test_what_git_ignores_stays_ignored_while_git_cannot_answer(
 
         patch.setattr(subprocess, "run", times_out)
         assert by_us(fresh) == {"a.x"}
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", str(tmp_path))  # git is not there any more
+        assert by_us(fresh) == {"a.x"}
     git(fresh, "config", "--unset", "core.excludesFile")
     assert by_us(fresh) == {"a.x", "a.z"}
+
+
+@pytest.mark.parametrize("edited", ["gitconfig", "repository/.git/config"])
+def test_what_git_ignores_stays_ignored_while_somebody_edits_its_settings(
+    tmp_path: Path, edited: str
+) -> None:
+    (tmp_path / "ours").write_text("*.z\n")
+    (tmp_path / "gitconfig").write_text(f"[core]\n\texcludesFile = {tmp_path}/ours\n")
+    root = tmp_path / "repository"
+    build(root, dict.fromkeys(["a.x", "a.z"], ""))
+    with user_of(tmp_path):
+        git(root, "init", "-q")
+        assert by_us(root) == {"a.x"}
+        settings = tmp_path / edited
+        whole = settings.read_text()
+        settings.write_text(whole + "[us")
+        assert by_us(root) == {"a.x"}
+        settings.write_text(whole)
+        assert by_us(root) == {"a.x"}
 
 
 @pytest.mark.parametrize(
