@@ -12,13 +12,14 @@ import anyio
 import pytest
 from attacks.canaries import own_tables, state_of
 from fakes import FakeEmbedder
+from folders import nested_in
 from mounting import CAN_MOUNT, IN_A_NAMESPACE
 from processes import obey_file_modes, posix_only
 from serving import codebase_of, converged, found, serving, settled
 from writing import write
 
 from vector_index_mcp.console import belongings
-from vector_index_mcp.files.removal import remove_file_at
+from vector_index_mcp.files.removal import remove_at, remove_file_at, size_of
 from vector_index_mcp.indexing.locks import LOCKS, held
 from vector_index_mcp.indexing.marks import MARK
 from vector_index_mcp.indexing.owners import Owners
@@ -355,6 +356,15 @@ def test_a_folder_that_was_there_before_an_index_stays(tmp_path, settings):
     assert cleared(belongings.of_project(project, settings)) == []
     assert [*place.iterdir()] == []
     assert [*Records(state_folder()).all()] == []
+
+
+def test_a_nest_of_folders_is_no_size_and_is_named(tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/name").write_bytes(b"x" * 10)
+    with nested_in(tmp_path / "cache"):
+        assert size_of(tmp_path / "cache") == 10
+        [left] = remove_at(tmp_path / "cache")
+    assert left.why == "its folders are nested too deeply"
 
 
 def test_the_size_is_that_of_the_index_alone(tmp_path, settings):

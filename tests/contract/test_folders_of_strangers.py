@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from folders import nested_in
 from waiting import eventually
 
 from vector_index_mcp.errors import Problem, StorageError
@@ -179,3 +180,13 @@ async def test_a_process_ends_although_a_drive_hangs(drive):
         lambda: subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     )
     assert (ran.returncode, "does not answer" in ran.stdout) == (0, True)
+
+
+async def test_a_nest_of_folders_is_an_error_of_the_store(tmp_path):
+    objects = FolderObjects(tmp_path)
+    await objects.put("objects/name", b"ours")
+    with nested_in(tmp_path / "objects"):
+        with pytest.raises(StorageError, match="nested more than 200 levels deep"):
+            await objects.entries("objects/")
+        assert await objects.get("objects/name", 10)
+    assert [entry.name for entry in await objects.entries()] == ["objects/name"]

@@ -7,6 +7,7 @@ import lancedb
 import numpy as np
 import pytest
 from documents import document
+from folders import nested_in
 
 from vector_index_mcp.engine.store import Index, places
 from vector_index_mcp.engine.store.foreign import examine
@@ -100,3 +101,8 @@ def test_more_files_than_allowed_are_refused(tmp_path):
     places.check(tmp_path, 4)
     with pytest.raises(DamagedIndexError, match="more than 3 files"):
         places.check(tmp_path, 3)
+
+
+async def test_a_nest_of_folders_is_no_table(uri):
+    with nested_in(uri / "chunks.lance"), pytest.raises(DamagedIndexError, match="nested more"):
+        await examine(str(uri), None)

@@ -14,6 +14,7 @@ import pytest
 from between import proxy_before
 from buckets import bucket_server, variables
 from fakes import FakeEmbedder
+from folders import nested_in
 from serving import codebase_of, converged
 from waiting import eventually
 from writing import write
@@ -568,3 +569,24 @@ async def test_a_key_that_may_not_delete_still_shares(tmp_path, folder_uri, monk
         given = await shared(tmp_path, folder_uri)
     assert given.written == FILES
     assert "could not be tidied up" in caplog.text
+
+
+async def test_an_error_that_nobody_foresaw_switches_the_store_off_and_ends_nothing(
+    tmp_path, folder_uri, monkeypatch
+):
+    async def fails(*_):
+        raise ZeroDivisionError("of this program")
+
+    monkeypatch.setattr(Packs, "look", fails)
+    async with indexing(machine(tmp_path, "laptop"), folder_uri) as codebase:
+        await converged(codebase)
+        await eventually(lambda: not codebase.index.cached_embedder.team.is_used)
+        status = await wire.index_status(codebase)
+    assert "switched off: an error of this program (ZeroDivisionError)" in status.model.team_vectors
+
+
+async def test_a_nest_of_folders_in_the_store_ends_nothing(tmp_path, folder_uri):
+    await shared(tmp_path, folder_uri)
+    with nested_in(next((tmp_path / "team").rglob("*.pack")).parent):
+        _, status = await complete(machine(tmp_path, "laptop"), folder_uri)
+    assert "nested more than 200 levels deep" in status.model.team_vectors

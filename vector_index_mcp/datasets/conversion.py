@@ -16,6 +16,7 @@ from vector_index_mcp.datasets import snapshot, table
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART, put_in_place
+from vector_index_mcp.objects import within
 from vector_index_mcp.processes import errand
 
 _log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ async def prove(index: Path) -> None:
 def _bytes_of(folder: Path) -> int:
     """Return how many bytes the files of a table take up; holes in them do not count."""
     size = 0
-    for above, _, names in itertools.islice(os.walk(folder), _MOST_FOLDERS):
+    for above, _, names in itertools.islice(within.walk(folder), _MOST_FOLDERS):
         for name in names[:_MOST_NAMES]:
             with contextlib.suppress(OSError):
                 status = Path(above, name).lstat()

@@ -3,7 +3,6 @@
 No link is followed, and nothing that is mounted below is removed.
 """
 
-import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -103,15 +102,15 @@ def remove_if_empty(path: Path) -> None:
         folder.remove_folder(path.name)
 
 
-def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of all files in a folder; unreadable ones count 0."""
+def size_of(path: Path, depth: int = 0) -> int:
+    """Return the bytes of a file, or of all files in a folder that `remove` would reach.
+
+    Unreadable ones count 0.
+    """
     with suppress(OSError):
         status = path.lstat()
         if not stat.S_ISDIR(status.st_mode):
             return status.st_size
-    total = 0
-    for here, _, names in os.walk(path):
-        for name in names:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118
-    return total
+        if depth <= _DEEPEST:
+            return sum(size_of(inner, depth + 1) for inner in path.iterdir())
+    return 0

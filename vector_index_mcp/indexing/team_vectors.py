@@ -17,7 +17,13 @@ import anyio.to_thread
 
 from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity, Vector
-from vector_index_mcp.errors import EmbeddingError, StorageError, counted
+from vector_index_mcp.errors import (
+    EmbeddingError,
+    StorageError,
+    counted,
+    is_of_machine,
+    sentence,
+)
 from vector_index_mcp.indexing.packs import Listed, Packs
 from vector_index_mcp.objects.opening import opened
 
@@ -34,8 +40,9 @@ _REST_SECONDS = 300.0  # until a store that failed is tried again
 _SAMPLE, _LATER_SAMPLE = 8, 2  # vectors compared when a pack is read for the first time, and later
 _MOST_SAMPLES = 1_000  # that wait for the model, 5 KB each
 
+_REPORT = "please report it with the end of the log"
 OFF = "switched off"
-"""Begins the notice about a store that had wrong vectors."""
+"""Begins the notice about a store that is not asked any more: it had wrong vectors, for example."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,7 @@ class TeamVectors:
 
     @property
     def is_used(self) -> bool:
-        """Whether there is a store, and it had no wrong vectors."""
+        """Whether there is a store, and it was not switched off."""
         return not self._is_off
 
     @property
@@ -159,7 +166,7 @@ class TeamVectors:
             self._wanted.pop(key, None)
 
     async def read_forever(self, makes: Makes) -> None:
-        """Look for wanted vectors, until cancelled or until the store turns out to have wrong ones.
+        """Look for wanted vectors, until cancelled or until the store is switched off.
 
         Args:
             makes: Compares vectors with those that the model makes here.
@@ -172,13 +179,22 @@ class TeamVectors:
                 if len(self._wanted) >= _FEWEST:  # else they were made or given up meanwhile
                     await self._read(makes)
             except StorageError as error:
-                self._rests_until = anyio.current_time() + _REST_SECONDS
-                reason = self._message_of(error)
-                self._problem = f"left alone for {_REST_SECONDS / 60:g} min: {reason}"
-                _log.warning("the team's vectors: %s", self._problem)
-                self._wanted.clear()
+                self._rest(self._message_of(error))
             except EmbeddingError:  # without the model no vector can be compared, so none is used
                 self._wanted.clear()
+            except Exception as error:  # noqa: BLE001 - the service goes on without these vectors
+                if is_of_machine(error):
+                    self._rest(sentence(error))
+                else:
+                    _log.exception("the team's vectors: an error of this program")
+                    kind = type(error).__name__
+                    self._switch_off(f"an error of this program ({kind}); {_REPORT}")
+
+    def _rest(self, reason: str) -> None:
+        self._rests_until = anyio.current_time() + _REST_SECONDS
+        self._problem = f"left alone for {_REST_SECONDS / 60:g} min: {reason}"
+        _log.warning("the team's vectors: %s", self._problem)
+        self._wanted.clear()
 
     async def _compare(self, makes: Makes) -> None:
         """Compare the samples of vectors that `at_hand` has returned."""
@@ -187,7 +203,7 @@ class TeamVectors:
             model, text, vector, listed = sample
             is_current = self._model is not None and self._model.digest == model.digest
             if is_current and not await makes(model, [(text, vector)]):
-                self._switch_off(listed)
+                self._switch_off(_lying(listed))
                 self._samples.clear()
             elif self._samples and self._samples[0] is sample:
                 # Not before: while the model is missing, it still has to be compared.
@@ -210,7 +226,7 @@ class TeamVectors:
             count = _LATER_SAMPLE if listed.name in self._used else _SAMPLE
             keys = _some(vectors, count)
             if not await makes(packs.model, [(wanted[key], vectors[key]) for key in keys]):
-                self._switch_off(listed)
+                self._switch_off(_lying(listed))
                 return
             await anyio.to_thread.run_sync(self._cache.put, packs.model, vectors)
             if self._packs is not packs:
@@ -239,14 +255,18 @@ class TeamVectors:
             self._problem = ""
         return packs
 
-    def _switch_off(self, listed: Listed) -> None:
+    def _switch_off(self, reason: str) -> None:
         self._is_off = True
         self._wanted.clear()
-        self._problem = (
-            f"{OFF}: the pack {listed.name} has vectors that differ from those that this model "
-            "makes of the same texts; delete it there, and find out who has written it"
-        )
+        self._problem = f"{OFF}: {reason}"
         _log.warning("the team's vectors: %s", self._problem)
+
+
+def _lying(listed: Listed) -> str:
+    return (
+        f"the pack {listed.name} has vectors that differ from those that this model makes of the "
+        "same texts; delete it there, and find out who has written it"
+    )
 
 
 def _some(vectors: Mapping[str, Vector], count: int) -> list[str]:

@@ -67,8 +67,7 @@ class FolderObjects:
         return await self._run(find)
 
     def _found(self, prefix: str) -> Iterator[Entry]:
-        for place, folders, names in os.walk(self._folder / prefix, onerror=_raise):
-            folders[:] = [name for name in folders if not Path(place, name).is_symlink()]
+        for place, _, names in within.walk(self._folder / prefix, _raise):
             for name in names:
                 path = Path(place, name)
                 with contextlib.suppress(FileNotFoundError):  # deleted meanwhile

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import os
 import socket
 import threading
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.engine.model import looks_like_folder
 from vector_index_mcp.engine.worker_process import ENDED, LONGEST_HEADER_BYTES, StartWorker, Worker
 from vector_index_mcp.errors import BackgroundError, ProjectError, SettingsError
+from vector_index_mcp.objects import within
 from vector_index_mcp.sharing import frames, place
 from vector_index_mcp.sharing.guest import GONE
 
@@ -216,7 +216,7 @@ def stamp_of(arguments: tuple[str, ...]) -> str:
     """A digest that changes whenever a file in a model's folder changes."""
     seen = []
     for name in filter(looks_like_folder, arguments):
-        for folder, _, files in os.walk(name):
+        for folder, _, files in within.walk(Path(name)):
             for file in sorted(files):
                 with suppress(OSError):
                     status = (Path(folder) / file).stat()

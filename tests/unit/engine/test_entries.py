@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
+from folders import nested_in
 
-from vector_index_mcp.engine.store.entries import Written, check_plain, prepare_folder
+from vector_index_mcp.engine.store.entries import Written, check_plain, prepare_folder, size_of
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError
 
 
@@ -65,3 +66,9 @@ def test_the_folder_of_an_index_is_made_below_its_project_only(tmp_path):
     assert (index / ".gitignore").read_text(encoding="utf-8") == "*\n"
     prepare_folder(tmp_path / "else" / "where", home=home)
     assert (tmp_path / "else" / "where").is_dir()
+
+
+def test_a_nest_of_folders_keeps_nobody_from_the_size_of_an_index(folder):
+    before = size_of(folder)
+    with nested_in(folder / "chunks.lance"):
+        assert size_of(folder) == before == 2 * len("content")

@@ -23,6 +23,7 @@ from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError, Refusal
 from vector_index_mcp.errors import QueryError, UnknownError, VectorIndexError, counted
 from vector_index_mcp.foreign import as_json, visible
+from vector_index_mcp.objects import within
 from vector_index_mcp.serving.loading import load_datasets
 
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ def _info(line: argparse.Namespace, _: "Settings") -> int:
 
 
 def _size_of(folder: Path) -> int:
-    files = (file for file in folder.rglob("*") if not file.is_symlink() and file.is_file())
-    return sum(file.stat().st_size for file in files)
+    files = (Path(above, name) for above, _, names in within.walk(folder) for name in names)
+    return sum(file.lstat().st_size for file in files)
 
 
 def _search(line: argparse.Namespace, settings: "Settings") -> int:

@@ -1,6 +1,5 @@
 """Suggests another mask for a collection whose mask matches no document."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -9,6 +8,7 @@ from pathlib import Path
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.files.conversion import CONVERTED
 from vector_index_mcp.files.language import is_prose, language_of
+from vector_index_mcp.objects import within
 
 _MOST_NAMES = 20_000  # at most this many file names are counted, which takes 0.1 s
 _MOST_ENDINGS = 6
@@ -38,7 +38,7 @@ def hint(folder: Path, mask: str) -> str:
 
 def _documents(folder: Path) -> Iterator[str]:
     """Yield the names of the documents, except in hidden folders; follows no links."""
-    for _, folders, names in os.walk(folder):
+    for _, folders, names in within.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:
             language = language_of(name)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from vector_index_mcp.errors import DamagedIndexError, Problem, StorageError
+from vector_index_mcp.objects import within
 
 TABLE = re.compile(
     r"(?:(?:chunks|files)(?:_(?P<generation>[0-9]{1,15}))?|manifest)(?P<ending>\.lance)?"
@@ -116,10 +117,10 @@ def remove_tables(folder: Path) -> None:
 def size_of(folder: Path) -> int:
     """Return the bytes of all files below `folder`."""
     total = 0
-    for place, _, names in os.walk(folder):  # unlike rglob, it ignores folders that vanish
+    for place, _, names in within.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):  # a commit removed it meanwhile
-                total += Path(place, name).stat().st_size
+                total += Path(place, name).lstat().st_size
     return total
 
 

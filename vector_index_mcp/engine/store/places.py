@@ -5,11 +5,11 @@ a shallow clone does. LanceDB would read them with the rights and keys of whoeve
 """
 
 import math
-import os
 import struct
 from pathlib import Path
 
 from vector_index_mcp.errors import DamagedIndexError
+from vector_index_mcp.objects import within
 
 # How a manifest of Lance ends: where its message begins, two versions, and a mark. The message is
 # one of Protocol Buffers; its length stands before it, and its field 18 names other places.
@@ -26,7 +26,7 @@ def check(folder: Path, most_entries: float = math.inf) -> None:
         DamagedIndexError: If they do not; its message goes on after "the table".
     """
     count = 0
-    for above, folders, names in os.walk(folder):
+    for above, folders, names in within.walk(folder, _refuse):
         count += len(folders) + len(names)
         if count > most_entries:
             raise DamagedIndexError(f"has more than {most_entries:,} files")
@@ -36,6 +36,11 @@ def check(folder: Path, most_entries: float = math.inf) -> None:
                 raise DamagedIndexError(f"holds {name[:100]!r}, which is no plain file")
             if ".manifest" in name and path.is_file():
                 _check_manifest(path)
+
+
+def _refuse(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise DamagedIndexError(f"cannot be read as a whole: {error.strerror}") from error
 
 
 def _check_manifest(path: Path) -> None:

@@ -22,6 +22,7 @@ from vector_index_mcp.errors import StorageError, sentence
 from vector_index_mcp.indexing.mirroring import limits
 from vector_index_mcp.indexing.mirroring.layout import Blob, Snapshot
 from vector_index_mcp.indexing.stamps import digest_of
+from vector_index_mcp.objects import within
 from vector_index_mcp.objects.store import Objects, at_once
 
 RECORDS = "records.json"
@@ -99,12 +100,13 @@ def _missing(folder: Path, wanted: Mapping[str, Blob]) -> list[str]:
         folder.unlink()
     folder.mkdir(exist_ok=True)
     known = {folder / place: blob for place, blob in wanted.items()}
-    for path in [*folder.rglob("*")]:
+    found = (Path(above, name) for above, _, names in within.walk(folder) for name in names)
+    for path in found:
         blob = known.get(path)
         is_file = path.is_file() and not path.is_symlink()
         if is_file and blob and _size_of(path) == blob.size and digest_of(str(path)) == blob.digest:
             del known[path]
-        elif path.is_symlink() or not path.is_dir():
+        else:
             path.unlink()
     for path in known:
         path.parent.mkdir(parents=True, exist_ok=True)

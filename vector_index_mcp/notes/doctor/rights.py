@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from vector_index_mcp.objects import within
+
 _LOGS = os.path.join(".git", "logs", "")  # noqa: PTH118  # a part of a path
 _MOST_LOOKED_AT = 100_000  # files and folders; half a second
 
@@ -42,5 +44,5 @@ def remedy(root: Path) -> str:
 
 def _all_in(root: Path) -> Iterator[str]:
     yield str(root)
-    for folder, folders, files in os.walk(root):
+    for folder, folders, files in within.walk(root):
         yield from (os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118
