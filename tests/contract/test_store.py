@@ -297,6 +297,24 @@ async def test_filling_some_of_the_vectors_loses_no_row(store):
     assert await store.holdings() == {"a": Holding("hash", 3, 2)}
 
 
+async def test_what_was_half_filled_is_filled_once_whatever_is_filled_in_between(
+    store, monkeypatch
+):
+    documents = document("a", "one", "two"), document("b", "three")
+    await store.replace(documents, 1, {})
+
+    async def fails(_):
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_delete", fails)
+        with pytest.raises(StoreError, match="full"):
+            await store.fill(["a"], vectors_of(documents[0]))
+    await store.fill(["b"], vectors_of(documents[1]))
+    await store.fill(["a"], vectors_of(documents[0]))
+    assert await store.holdings() == {"a": Holding("hash", 2, 0), "b": Holding("hash", 1, 0)}
+
+
 async def test_filling_touches_no_other_file_with_the_same_text(store):
     await store.replace([document("a", "same"), document("b", "same")], 1, {})
     await store.fill(["a"], vectors_of(document("a", "same")))

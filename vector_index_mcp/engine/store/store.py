@@ -59,7 +59,7 @@ class Store:
         self._tables = tables
         self.upkeep = Upkeep()
         """Decides when `maintain` is worth its cost."""
-        self._is_half_filled = False  # whether an error has interrupted `fill`
+        self._half_filled: set[str] = set()  # document ids; an error has interrupted their `fill`
         names = table_names(generation) if reach.is_local else ()
         self._newest = Newest([Path(reach.uri, f"{name}.lance") for name in names])
 
@@ -230,9 +230,7 @@ class Store:
 
     async def rows(self, keys: Iterable[str]) -> dict[str, list[tuple[StoredChunk, Vector | None]]]:
         """Return all chunks of `keys` by file, in order, each with its vector or None."""
-        columns = list(schema.STORED_CHUNK_COLUMNS)
-        if self.dimension is not None:
-            columns.append("vector")
+        columns = [*schema.STORED_CHUNK_COLUMNS, *["vector"] * (self.dimension is not None)]
         with self._reach.asked("reading"):
             query = self._tables.chunks.query().where(is_among("file_path", keys)).select(columns)
             rows = await to_the_end(query.to_list())
@@ -320,14 +318,15 @@ class Store:
 
     async def _replace_by_embedded(self, rows: pa.Table) -> None:
         these = list(predicates_of_rows(rows, _KEYS_PER_PREDICATE))
-        if self._is_half_filled:  # the rows that were added then would be there twice
+        ids = set(rows.column("document_id").to_pylist())
+        if not self._half_filled.isdisjoint(ids):  # what was added then would be there twice
             for predicate in these:
                 await self._delete(f"{predicate} AND embedded")
-        self._is_half_filled = True
+        self._half_filled |= ids
         await self._add(rows)
         for predicate in these:
             await self._delete(f"{predicate} AND NOT embedded")
-        self._is_half_filled = False
+        self._half_filled -= ids
 
     async def delete(self, keys: Iterable[str]) -> None:
         """Remove these files: first their rows, then their records."""
