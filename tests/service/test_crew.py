@@ -18,6 +18,7 @@ from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.language import _BY_SUFFIX
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
+from vector_index_mcp.indexing.preparing import portions
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Task, prepare
 from vector_index_mcp.indexing.preparing.recipe import Recipe
@@ -213,7 +214,7 @@ async def test_a_document_that_takes_too_long_to_convert_is_not_converted_once_m
 
 @pytest.mark.parametrize("small", [10, 110])
 async def test_small_files_do_not_wait_for_a_large_one(root, crew, small, monkeypatch):
-    monkeypatch.setattr(crew_module, "_LARGE_BYTES", 1_000)
+    monkeypatch.setattr(portions, "_LARGE_BYTES", 1_000)
     write(root, {f"large{n}.py": f"# {'x' * 90}\n" * 12 for n in range(9)})
     large = [Task(Folder(root), f"large{n}.py") for n in range(9)]
     tasks = [*large[:4], *tasks_of(root)[:small], *large[4:]]
@@ -344,6 +345,19 @@ async def test_files_are_left_when_time_is_up(root, crew):
     assert 1 <= len(first) < len(tasks)
     left = [task for task in tasks if task.key not in by_key(first)]
     assert by_key(first + await crew.prepare(left)) == by_key(prepared_here(root, tasks))
+
+
+async def test_few_files_that_take_long_are_left_when_time_is_up(root, crew, monkeypatch):
+    monkeypatch.setattr(portions, "_BYTES_PER_PORTION", 1_000)
+    few = tasks_of(root)[:9]
+    assert len(await crew.prepare(few, seconds=0)) == 9  # small ones are one portion
+    write(root, {f"long{n}.py": f"# {'x' * 90}\n" * 8 for n in range(9)})
+    long = [Task(Folder(root), f"long{n}.py") for n in range(9)]
+    assert [each.key for each in await crew.prepare(long, seconds=0)] == ["long0.py"]
+    write(root, {f"page{n}.html": "<p>text" * 20 for n in range(9)})
+    folder = Folder(root, reading=Reading(converts=True))
+    pages = [Task(folder, f"page{n}.html") for n in range(9)]
+    assert len(await crew.prepare(pages, seconds=0)) == 1
 
 
 @pytest.mark.usefixtures("with_odd_children")

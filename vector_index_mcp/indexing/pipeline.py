@@ -37,7 +37,8 @@ from vector_index_mcp.indexing.team_vectors import TeamVectors
 _log = logging.getLogger(__name__)
 
 _LAST_CHANGES = 10
-# Usually a batch takes a quarter of a second. The limit keeps files saved meanwhile from waiting.
+# Usually a batch takes a quarter of a second. What is saved meanwhile waits for the batch and its
+# last portion, which may be a file that takes seconds.
 _MOST_SECONDS_OF_A_BATCH = 2.0
 
 

@@ -10,8 +10,8 @@ from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.run import Outcome
 from vector_index_mcp.indexing.worklist import Worklist
 
-# Few enough that a change waits at most about half a second for the batch before it, and many
-# enough that the commits (30 to 60 ms each) hardly count.
+# Few enough that a change usually waits a quarter of a second for the batch before it, and many
+# enough that the commits (30 to 60 ms each) hardly count. `pipeline` limits the time of a batch.
 FILES_PER_BATCH = 200
 """How many files a batch has at most."""
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.scan import Stamp
@@ -33,6 +32,7 @@ from vector_index_mcp.indexing.preparing.file import (
     prepare,
 )
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
+from vector_index_mcp.indexing.preparing.portions import FILES_PER_PORTION, large, portions
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.reasons import INDEXED, NO_PROCESS, is_cut_by_lines, is_given_up
 
@@ -42,13 +42,10 @@ _MOST_CHILDREN = 8  # on a large machine, the other processors are left to the u
 # A child takes 0.13 s to start; in that time another one prepares 50 files.
 _FILES_WORTH_CHILDREN = 100
 _FILES_WORTH_STARTED_ONES = 24
-_FILES_PER_PORTION = 12  # some 30 ms of work, so that all children finish together
 # Limits of processor time for a small file, in bulk and after a save. An ordinary file takes some
 # milliseconds, and five times as long on a slow machine.
 _SECONDS = 2.0
 _PROMPT_SECONDS = 0.4
-# A file of this size may take seconds to convert: 2 to 6 µs a byte of HTML, measured.
-_LARGE_BYTES = 1_000_000
 # Limits by the clock, for any file: a last resort against parsers that wait forever.
 _PATIENCE_SECONDS = 60.0
 _PROMPT_PATIENCE_SECONDS = 5.0
@@ -115,21 +112,24 @@ class Crew:
 
         Args:
             tasks: The files.
-            seconds: After this time no further files are begun; their results are missing then. If
-                there is a limit, so are those of large files beside small ones, which need not
-                wait for them.
+            seconds: After this time no further portion is begun; the results of its files are
+                missing then. If there is a limit, so are those of large files beside small ones,
+                which need not wait for them.
         """
         done, left = await self._done_before(tasks)
         deadline = anyio.current_time() + seconds
-        large = await anyio.to_thread.run_sync(_large, left) if math.isfinite(seconds) else set()
-        small = [task for task in left if task.key not in large]
-        if large and not small:
+        is_limited = math.isfinite(seconds)
+        apart = await anyio.to_thread.run_sync(large, left) if is_limited else set()
+        small = [task for task in left if task.key not in apart]
+        if apart and not small:
             waiting = [[task] for task in left]
-        elif self._needs_crew(small):
-            waiting = [list(portion) for portion in batched(small, _FILES_PER_PORTION)]
         else:
-            done += await self._work_off([small] if small else [], deadline)
-            return self._no_longer_late(done)
+            is_much = self._needs_crew(small)
+            most = FILES_PER_PORTION if is_much else len(small)
+            waiting = await anyio.to_thread.run_sync(portions, small, most)
+            if not is_much:
+                done += await self._work_off(waiting, deadline)
+                return self._no_longer_late(done)
 
         async def work_off() -> None:
             done.extend(await self._work_off(waiting, deadline, polite=True))
@@ -372,11 +372,6 @@ class Crew:
             return prepare(self.recipe, task, NO_PROCESS)
         except MemoryError:
             return given_up(task, "there is too little memory")
-
-
-def _large(tasks: Sequence[Task]) -> set[str]:
-    """The keys of the large files."""
-    return {task.key for task in tasks if task.size >= _LARGE_BYTES}
 
 
 def _was_slow(task: Task) -> bool:
