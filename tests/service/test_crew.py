@@ -16,6 +16,7 @@ from writing import write
 
 from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.language import _BY_SUFFIX
+from vector_index_mcp.files.scan import UNKNOWN
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing import portions
@@ -469,6 +470,26 @@ async def test_without_children_no_document_is_converted_here(root, crew, monkey
     assert (found.record, found.document) == (indexed.record, None)  # with its old stamp
     [found] = await crew.prepare([task])
     assert (found.record.state, found.record.reason) == (FAILED, NO_PROCESS)
+    assert found.record.stamp == UNKNOWN  # so that the next scan has it tried again
+
+
+async def test_without_children_and_memory_files_are_tried_again_by_the_next_scan(
+    root, crew, monkeypatch
+):
+    [indexed] = await crew.prepare(tasks_of(root)[:1])
+    await crew.end()
+    monkeypatch.setattr(child_module, "_COMMAND", ["no-such-program"])
+
+    def fails(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(crew_module, "prepare", fails)
+    (root / indexed.key).write_text("def other():\n    return 7\n")
+    known, new = tasks_of(root)[:2]
+    [kept, found] = await crew.prepare([replace(known, known=indexed.record), new])
+    assert (kept.record, kept.document) == (indexed.record, None)  # with its old stamp
+    assert (found.record.state, found.record.stamp) == (FAILED, UNKNOWN)
+    assert not is_given_up(found.record)
 
 
 def test_nothing_is_parsed_in_this_process(root):

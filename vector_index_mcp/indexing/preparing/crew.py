@@ -27,14 +27,14 @@ from vector_index_mcp.indexing.preparing.file import (
     Prepared,
     Request,
     Task,
-    failed,
     given_up,
     prepare,
+    put_off,
 )
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.indexing.preparing.portions import FILES_PER_PORTION, large, portions
 from vector_index_mcp.indexing.preparing.recipe import Recipe
-from vector_index_mcp.indexing.reasons import INDEXED, NO_PROCESS, is_cut_by_lines, is_given_up
+from vector_index_mcp.indexing.reasons import NO_PROCESS, is_cut_by_lines, is_given_up
 
 _log = logging.getLogger(__name__)
 
@@ -359,19 +359,18 @@ class Crew:
     def _here(self, tasks: Sequence[Task]) -> list[Prepared]:
         """Prepare files in this process, without parsing them: cut them by their lines.
 
-        Those that would have to be converted stay as they were indexed, or fail, until the next
-        run tries them again.
+        Those that would have to be converted, or for which there is too little memory, stay as they
+        were indexed, or fail, until the next scan has them tried again.
         """
         return [self._here_safely(task) for task in tasks]
 
     def _here_safely(self, task: Task) -> Prepared:
         if read.is_converted(task.folder, task.key):  # that may take minutes, or crash
-            is_known = task.known is not None and task.known.state == INDEXED
-            return Prepared(task.key, task.known, None) if is_known else failed(task, NO_PROCESS)
+            return put_off(task, NO_PROCESS)
         try:
             return prepare(self.recipe, task, NO_PROCESS)
         except MemoryError:
-            return given_up(task, "there is too little memory")
+            return put_off(task, "there is too little memory")
 
 
 def _was_slow(task: Task) -> bool:

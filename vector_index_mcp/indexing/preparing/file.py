@@ -105,6 +105,18 @@ def given_up(task: Task, reason: str) -> Prepared:
     return failed(task, of_giving_up(reason))
 
 
+def put_off(task: Task, reason: str) -> Prepared:
+    """The result for a file that is no fault of this: it stays as it is indexed, or fails.
+
+    The next scan has it tried again, since the stamp in its record is not the file's.
+    """
+    if task.known is not None and task.known.state == INDEXED:
+        return Prepared(task.key, task.known, None)
+    found = failed(task, reason)
+    assert found.record is not None
+    return replace(found, record=replace(found.record, stamp=UNKNOWN))
+
+
 def is_storable(key: str) -> bool:
     """Whether the name can be encoded in UTF-8, as LanceDB's strings are."""
     try:
