@@ -1,5 +1,7 @@
 """What a search says of its hits is what the disk says of their files."""
 
+import time
+
 import pytest
 
 from vector_index_mcp.engine.types import FileRecord, Hit, StoredChunk
@@ -112,6 +114,17 @@ def test_what_was_moved_in_a_changed_file_is_shown_where_it_is_now(
     [shown] = check_against_disk(Folders([folder]), ledger, [hit(line=line)], 5).hits
     assert (shown.chunk.start_line, shown.chunk.end_line) == (first, first)
     assert shown.chunk.text == "x = 1\n"
+
+
+@pytest.mark.slow
+def test_a_long_file_of_equal_lines_keeps_no_search_waiting(tmp_path):
+    (tmp_path / KEY).write_text("a\n" * 4_000_000, encoding="utf-8")
+    folders = Folders([Folder(tmp_path, reading=Reading(10_000_000))])
+    found = hit(text="b\n" + "a\n" * 700, line=3_999_000)
+    began = time.process_time()
+    [shown] = check_against_disk(folders, Ledger(), [found], 5).hits
+    assert time.process_time() - began < 2
+    assert shown.chunk.text.startswith("a\n")
 
 
 def test_of_what_was_moved_all_lines_have_to_be_there(root, ledger):
