@@ -25,7 +25,6 @@ from watchdog.events import (
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.files.beneath import tells_absence
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import RULES
 
@@ -36,6 +35,7 @@ else:
 
 EVENTS_LOST = "events lost"
 WATCH_LIMIT = "watch limit reached"
+_LIMITS = frozenset({errno.EMFILE, errno.ENOSPC})  # the user's limit of instances, or of watches
 
 _EVENTS: list[type[FileSystemEvent]] = [
     FileCreatedEvent,
@@ -92,12 +92,10 @@ class Watch:
         try:
             self._observer = self._started(signs)
         except OSError as error:
-            # The user's limit of watches or instances is reached.
-            are_few = error.errno in {errno.EMFILE, errno.ENOSPC}
             limits = "raise fs.inotify.max_user_instances and max_user_watches; "
             raise ProjectError(
                 f"the folder cannot be watched ({error.strerror or error}); "
-                f"{limits if are_few else ''}changes are found by polling meanwhile"
+                f"{limits if error.errno in _LIMITS else ''}changes are found by polling meanwhile"
             ) from error
 
     @property
@@ -129,7 +127,7 @@ class Watch:
         try:
             others = observer.settle_everything() if everywhere else observer.settle()
         except OSError as error:
-            if not tells_absence(error):  # if the folder is gone, a scan will find that
+            if error.errno in _LIMITS:  # if the folder is out of reach, a scan will find that
                 self._on_problem(WATCH_LIMIT)
             return []
         return self._keys_of(others)

@@ -409,15 +409,25 @@ def test_a_link_to_a_folder_gets_no_watch(
 
 
 @linux_only
-def test_a_root_that_can_be_watched_no_more_is_told(
-    project: Path, watch: Watch, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (errno.ENOSPC, [WATCH_LIMIT]),
+        (errno.EMFILE, [WATCH_LIMIT]),
+        (errno.ENOENT, []),
+        (errno.EACCES, []),  # a scan says that the folder cannot be read
+        (errno.EIO, []),
+    ],
+)
+def test_a_root_that_can_be_watched_no_more_is_told_if_a_limit_is_the_reason(
+    watch: Watch, recorder: Recorder, monkeypatch: pytest.MonkeyPatch, code: int, told: list[str]
 ) -> None:
     def refused(observer: object) -> list[bytes]:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(type(watch._observer), "settle_everything", refused)
     assert watch.settle(everywhere=True) == []
-    assert recorder._problems == [WATCH_LIMIT]
+    assert recorder._problems == told
 
 
 @linux_only
