@@ -22,7 +22,13 @@ _OF_A_REPOSITORY = frozenset(
     "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_GRAFT_FILE GIT_REPLACE_REF_BASE GIT_ATTR_SOURCE "
     "GIT_IMPLICIT_WORK_TREE".split()
 )
-_ASKS_NOBODY = {"GIT_TERMINAL_PROMPT": "0"}
+# Git asks at a terminal or by a program, ssh by another one, git's credential manager in a window.
+_ASKS_NOBODY = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # unlike none, it keeps git from `core.askPass` and SSH_ASKPASS as well
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never",
+}
 _NO_SETTINGS = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -128,6 +134,7 @@ def _run(
             capture_output=True,
             timeout=seconds,
             check=False,
+            start_new_session=True,  # ssh finds no terminal to ask at
         )
     except (OSError, subprocess.SubprocessError) as error:
         _log.warning("git could not be run in %s: %s", folder, error)

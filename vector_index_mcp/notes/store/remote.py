@@ -163,12 +163,8 @@ class Remote:
         return [option.format(_AT_THE_OTHER_END.format(program))] if address.is_local else []
 
     def _run(self, *arguments: str) -> GitResult:
-        environment = {
-            **git.environment(),
-            "GIT_ALLOW_PROTOCOL": ":".join(sorted(_TRANSPORTS)),
-            "SSH_ASKPASS_REQUIRE": "never",
-            "GCM_INTERACTIVE": "never",
-        }
+        transports = ":".join(sorted(_TRANSPORTS))
+        environment = {**git.environment(), "GIT_ALLOW_PROTOCOL": transports}
         return self._repository.run(
             *arguments,
             environment=environment,
