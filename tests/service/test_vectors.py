@@ -1,5 +1,7 @@
 """Vectors are those of the model that the index names, whenever that model changes."""
 
+from functools import partial
+
 import anyio
 import lancedb
 import pytest
@@ -323,3 +325,44 @@ async def test_vectors_are_made_although_the_text_they_waited_for_is_gone(tmp_pa
         await eventually(lambda: codebase.index.ledger.get("new/m0.py"))
         await converged(codebase)
         assert codebase.index.ledger.get("new/m2.py") is None
+
+
+async def test_all_vectors_are_made_anew_whatever_is_cached(tmp_path):
+    root = write(tmp_path / "project", {f"m{n}.py": f"def name_{n}(): pass\n" for n in range(9)})
+    embedder = FakeEmbedder()
+    async with (codebase := codebase_of(root, embedder)).running():
+        await converged(codebase)
+        before = sorted(embedder.texts)
+        embedder.texts.clear()
+        await codebase.index.embed(anew=True)
+        assert codebase.index.ledger.unembedded_count == 0
+    assert sorted(embedder.texts) == before
+
+
+async def test_a_rebuild_does_not_bring_back_vectors_that_are_to_be_made_anew(tmp_path):
+    root = write(tmp_path / "project", {f"m{n}.py": f"def name_{n}(): pass\n" for n in range(9)})
+    embedder = FakeEmbedder()
+    codebase = codebase_of(root, embedder)
+    rebuilding = Gate(codebase, lambda store: store.generation == 1)
+    async with codebase.running(), anyio.create_task_group() as tasks:
+        await converged(codebase)
+        before = sorted(embedder.texts)
+        embedder.texts.clear()
+        run = await codebase.index.trigger(force_reindex=True)
+        await rebuilding.wait()
+        tasks.start_soon(partial(codebase.index.embed, anew=True))
+        await eventually(lambda: codebase.index.vectors.are_lacking)
+        rebuilding.open()
+        await run.finished.wait()
+        await eventually(lambda: not codebase.index.progress.is_embedding)
+    assert sorted(embedder.texts) == before
+
+
+async def test_without_a_model_no_vector_is_dropped_to_be_made_anew(tmp_path):
+    root, embedder = write(tmp_path / "project", {"one.py": "apple = 1\n"}), FakeEmbedder()
+    async with (codebase := codebase_of(root, embedder)).running():
+        await converged(codebase)
+        embedder.fail_loading("it is missing")
+        with pytest.raises(ModelNotFoundError, match="it is missing"):
+            await codebase.index.embed(anew=True)
+        assert codebase.index.ledger.unembedded_count == 0

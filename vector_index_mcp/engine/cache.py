@@ -120,6 +120,12 @@ class EmbeddingCache:
             insert = partial(_insert, model=model, vectors=vectors, max_bytes=self._max_bytes)
             self._transact(self._writing, insert, None)
 
+    def remove(self, model: ModelIdentity, hashes: Iterable[str]) -> None:
+        """Remove the vectors of `hashes` (hex)."""
+        values = [(bytes.fromhex(model.digest), bytes.fromhex(key)) for key in hashes]
+        delete = partial(_delete, values=values)
+        self._transact(self._writing, delete, None)
+
     def close(self) -> None:
         """Release the file; the next use opens it again."""
         for connection in (self._reading, self._writing):
@@ -240,6 +246,10 @@ def _insert(
             "(SELECT model, chunk FROM vectors ORDER BY used LIMIT ?)",
             (max(1, int(count * dropped)),),
         )
+
+
+def _delete(connection: sqlite3.Connection, values: Sequence[tuple[bytes, bytes]]) -> None:
+    connection.executemany("DELETE FROM vectors WHERE model = ? AND chunk = ?", values)
 
 
 def _sum_of(model: bytes, chunk: bytes, vector: bytes) -> bytes:

@@ -142,6 +142,10 @@ class CachedEmbedder:
         """Put vectors of `model` that somebody else has made into the cache, by hash."""
         await anyio.to_thread.run_sync(self._cache.put, model, vectors)
 
+    async def forget(self, model: ModelIdentity, hashes: Iterable[str]) -> None:
+        """Remove vectors of `model` from the cache, by hash."""
+        await anyio.to_thread.run_sync(self._cache.remove, model, hashes)
+
     async def _embed(
         self, model: ModelIdentity, texts: dict[str, str], is_newest: Callable[[], bool]
     ) -> dict[str, Vector]:

@@ -120,8 +120,9 @@ async def follow_vectors(
         if not now.is_embedding:
             return
         lacking = now.chunks - now.embedded
-        if lacking < fewest or now.embedder_state != "ready":
-            fewest, since = lacking, anyio.current_time()
+        # If none is lacking, all may be dropped in a moment, after a look at the model.
+        if not lacking or lacking < fewest or now.embedder_state != "ready":
+            fewest, since = lacking or float("inf"), anyio.current_time()
         elif anyio.current_time() - since > patience:
             if not await index.stop_watching():
                 return

@@ -251,7 +251,7 @@ class LiveIndex:
         """Wait until every chunk that can have a vector has one; see `follow_vectors`.
 
         Args:
-            anew: Whether to drop all vectors first.
+            anew: Whether to drop all vectors first, also those in the cache.
 
         Raises:
             BusyError: If another process is the index's writer.
@@ -260,7 +260,7 @@ class LiveIndex:
         """
         vectors = (await self._writing()).vectors
         if anew:
-            await vectors.forget_all()
+            vectors.make_all_anew()
         vectors.look_for_model(deadly=anew)
         await follow_vectors(lambda *_: None, self)
         if self.progress.is_embedding:

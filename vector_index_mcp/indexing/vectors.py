@@ -66,12 +66,13 @@ class Vectors:
         self._model_wanted = anyio.Event()
         self._model_is_checked = False
         self._model_check_wanted = False
+        self._all_wanted_anew = False
 
     @property
     def are_lacking(self) -> bool:
         """Whether chunks wait for vectors, or may have to be embedded again."""
-        is_waiting = self._live.ledger.is_waiting or self._model_check_wanted
-        return is_waiting or self._is_foreign
+        is_wanted = self._model_check_wanted or self._all_wanted_anew
+        return self._live.ledger.is_waiting or is_wanted or self._is_foreign
 
     @property
     def _is_foreign(self) -> bool:
@@ -109,19 +110,13 @@ class Vectors:
             self._model_check_wanted = True
             self._live.text_moved.send()
 
-    async def forget_all(self) -> None:
-        """Drop all vectors, so that each chunk gets a new one.
+    def make_all_anew(self) -> None:
+        """Have all vectors dropped, cached ones as well, once the model is there to make new ones.
 
-        Raises:
-            StoreError: If the index cannot be written.
+        And once all text is committed, since a rebuild would bring them back.
         """
-        live = self._live
-        async with live.writing():
-            model = live.index.manifest.model
-            if model is not None:
-                await live.index.set_model(model)
-                live.ledger.note_dimension_changed()
-        live.text_moved.send()
+        self._all_wanted_anew = True
+        self._live.text_moved.send()
 
     async def expect_model(self) -> None:
         """Prepare an empty index for the model's vectors, if the model is known already.
@@ -183,6 +178,8 @@ class Vectors:
         if not await self._use_model(model):
             return
         self._model_is_checked, self._model_check_wanted = True, False
+        if self._all_wanted_anew and not await self._drop_all(model):
+            return
         if self._is_foreign:
             await self._prove(model)
         if live.ledger.is_waiting:
@@ -208,7 +205,8 @@ class Vectors:
                 "all are made again",
                 model.name,
             )
-            await self.forget_all()
+            async with live.writing():
+                await self._set_model(model)
         origin.is_proved, origin.is_kept = True, not is_true
         await self._note_origin(origin)
         self._keeping = live.ledger.keys() if is_true else []
@@ -282,9 +280,23 @@ class Vectors:
         async with live.writing():
             if self._is_text_first():
                 return False
-            await live.index.set_model(model)
-            live.ledger.note_dimension_changed()
+            await self._set_model(model)
         return True
+
+    async def _drop_all(self, model: ModelIdentity) -> bool:
+        """Drop all vectors, and those of the same texts in the cache; see `_use_model`."""
+        live = self._live
+        async with live.writing():
+            if self._is_text_first():
+                return False
+            await self._cached.forget(model, await live.index.store.contents.all_hashes())
+            await self._set_model(model)
+            self._all_wanted_anew = False
+        return True
+
+    async def _set_model(self, model: ModelIdentity) -> None:
+        await self._live.index.set_model(model)
+        self._live.ledger.note_dimension_changed()
 
 
 async def _texts_by_hash(store: Store, keys: Sequence[str]) -> dict[str, str]:

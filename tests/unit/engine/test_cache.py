@@ -68,6 +68,15 @@ def test_what_was_put_is_got_and_nothing_else(tmp_path, opened):
         np.testing.assert_array_equal(vector, known[name])
 
 
+def test_what_is_removed_is_gone_for_its_model_alone(tmp_path, opened):
+    cache = opened(tmp_path)
+    for model in (MODEL, OTHER_MODEL):
+        cache.put(model, vectors("abc"))
+    cache.remove(MODEL, [key("a"), key("c"), key("nowhere")])
+    assert cache.get(MODEL, vectors("abc")).keys() == {key("b")}
+    assert cache.get(OTHER_MODEL, vectors("abc")).keys() == vectors("abc").keys()
+
+
 def test_what_was_put_outlives_the_process_that_put_it(tmp_path, opened):
     first = opened(tmp_path)
     first.put(MODEL, vectors("a"))

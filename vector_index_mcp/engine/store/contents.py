@@ -69,6 +69,12 @@ class Contents:
             found.setdefault(key, []).append(chunk_hash)
         return found
 
+    async def all_hashes(self) -> list[str]:
+        """Return the chunk_hash of every chunk, each once."""
+        with self._reach.asked("reading"):
+            rows = await to_the_end(self._chunks.query().select(["chunk_hash"]).to_arrow())
+        return [str(each) for each in pc.unique(rows.column("chunk_hash")).to_pylist()]
+
     async def vectors(self, keys: Iterable[str]) -> dict[str, Vector]:
         """Return the vectors of the chunks of `keys`, by chunk_hash, as far as they have any."""
         if self._dimension is None:
