@@ -23,6 +23,20 @@ from vector_index_mcp.settings import Settings
 pytestmark = [pytest.mark.anyio, pytest.mark.own_children]
 
 RECIPE = Recipe(1_200)
+NEWER = """
+import importlib
+from vector_index_mcp.indexing.preparing import head_start_main as main
+
+class Newer:
+    def __init__(self, *named):
+        self.named = named
+
+    def __reduce__(self):
+        return self.named
+
+{}
+main.main()
+"""
 HANGS = [sys.executable, "-c", "import time; time.sleep(3600)"]
 
 
@@ -156,6 +170,23 @@ async def test_without_it_everything_is_prepared_as_ever(root, monkeypatch):
 
     gone = root.parent / "gone"
     assert begun(gone).take() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        'main.__version__ = "0.0.0"',
+        "main.prepare = lambda *_: Newer(divmod, (1, 2, 3))",
+        "main.prepare = lambda *_: Newer(getattr, (1, 'nothing'))",
+        "main.prepare = lambda *_: Newer(importlib.import_module, ('no_such_module',))",
+    ],
+)
+async def test_of_one_of_another_version_nothing_is_taken(root, monkeypatch, change):
+    """As after an update of the package while a service starts."""
+    monkeypatch.setattr(head_start, "_COMMAND", [sys.executable, "-c", NEWER.format(change)])
+    tasks = tasks_of(root)
+    assert finished(root).take() == []
+    assert await prepared_after(finished(root), root, tasks) == by_key(prepared_here(root, tasks))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")

@@ -17,6 +17,8 @@ APART: dict[str, Any] = {
     "start_new_session": os.name == "posix",  # Ctrl+C reaches only us; we then end the children
 }
 """The arguments of `subprocess.Popen` and `anyio.open_process`, besides the command."""
+UNREADABLE = (AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
+"""Raised where a pickle of another version of the package is read: it names what is not here."""
 
 
 def command(module: str, *arguments: str) -> list[str]:

@@ -16,7 +16,6 @@ from vector_index_mcp.indexing.preparing.child_main import (
     LENGTH_BYTES,
     OUT_OF_MEMORY,
     POLITE,
-    UNREADABLE,
 )
 from vector_index_mcp.indexing.preparing.file import Prepared, Request
 from vector_index_mcp.processes import children, confined, memory
@@ -118,7 +117,7 @@ class Child:
         data = await self._receive(size, patience)
         try:
             return pickle.loads(data)
-        except UNREADABLE as error:
+        except children.UNREADABLE as error:
             raise _ForeignError from error
 
     async def _receive(self, count: int, patience: float) -> bytes:

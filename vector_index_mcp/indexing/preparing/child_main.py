@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 from vector_index_mcp import __version__
 from vector_index_mcp.indexing.preparing.file import Request, prepare
-from vector_index_mcp.processes import confined, streams
+from vector_index_mcp.processes import children, confined, streams
 from vector_index_mcp.processes.priority import be_polite
 
 LENGTH_BYTES = 8  # of the length before every answer, a big-endian number
@@ -25,8 +25,6 @@ OUT_OF_MEMORY = 3
 """The exit status of a child that had too little memory for a file."""
 FOREIGN = 4
 """The exit status of a child that cannot read a request of its parent, another version."""
-# Raised where a pickle of another version of the package is read: it names what is not here.
-UNREADABLE = (AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 POLITE = "polite"
 """The argument that has the child run with low priority."""
 
@@ -65,7 +63,7 @@ def _read(source: BinaryIO, requests: "queue.SimpleQueue[Request]") -> None:
             requests.put(pickle.load(source))
         except (EOFError, pickle.UnpicklingError):  # also in the middle of a request
             os._exit(0)  # not sys.exit: the main thread may be deep inside a parser
-        except UNREADABLE:
+        except children.UNREADABLE:
             os._exit(FOREIGN)
 
 

@@ -10,6 +10,7 @@ import select
 import subprocess
 from typing import TYPE_CHECKING
 
+from vector_index_mcp import __version__
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.processes import children
 
@@ -71,9 +72,9 @@ class HeadStart:
             answer, _ = process.communicate(b"\n", timeout=_PATIENCE_SECONDS)
             if self._file_count is None:
                 answer = answer[COUNT_BYTES:]
-            found: list[Prepared] = pickle.loads(answer)
-            return found
-        except (OSError, EOFError, pickle.UnpicklingError, subprocess.TimeoutExpired):
+            version, found = pickle.loads(answer)
+            return found if version == __version__ else []
+        except (OSError, pickle.UnpicklingError, *children.UNREADABLE, subprocess.TimeoutExpired):
             return []
         finally:
             _end(process)

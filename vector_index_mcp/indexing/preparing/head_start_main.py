@@ -1,7 +1,7 @@
 """The child process that prepares a project's first files. Only `head_start` runs it.
 
 It sends the number of files, and prepares them until it receives a byte. Then it answers with a
-pickle of what it has prepared; if only few files are left, it prepares these first.
+pickle of its version and what it has prepared; if only few files are left, it prepares these first.
 
 It ends at once when its input ends, and so also when its parent is killed. It also ends on a file
 that takes its parser long; the crew, which waits longer, then prepares that file like all others.
@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from typing import IO, BinaryIO
 
+from vector_index_mcp import __version__
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
@@ -21,7 +22,7 @@ from vector_index_mcp.files.scan import compare, walk
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, prepare
 from vector_index_mcp.indexing.preparing.head_start import COUNT_BYTES
 from vector_index_mcp.indexing.preparing.recipe import Recipe
-from vector_index_mcp.processes import confined, streams
+from vector_index_mcp.processes import children, confined, streams
 from vector_index_mcp.processes.priority import be_polite
 
 # Usually the service asks after a fraction of this. If nobody asks, the limit keeps the memory
@@ -40,7 +41,7 @@ def main() -> None:
     source, sink = map(os.fdopen, streams.claim(), ("rb", "wb"))
     try:
         folder, chunk_max_chars = pickle.load(source)
-    except EOFError:  # the parent is gone already
+    except (pickle.UnpicklingError, *children.UNREADABLE):  # the parent is gone, or another version
         return
     working = _Working()
     threading.Thread(target=_listen, args=(source, working), daemon=True).start()
@@ -64,7 +65,7 @@ def _prepare(folder: Folder, recipe: Recipe, working: "_Working", sink: IO[bytes
         prepared.append(prepare(recipe, Task(folder, key)))
     confined.allow_all_time()
     with sink:
-        pickle.dump(prepared, sink)
+        pickle.dump((__version__, prepared), sink)
 
 
 class _Working:
