@@ -237,10 +237,11 @@ class Gate:
     """Stops the pipeline after a batch, so that a test can look at the state in between."""
 
     def __init__(self, codebase, stops_at=lambda store: True):
-        """Stop `codebase` after the first batch into a store for which `stops_at` is true."""
+        """Stop `codebase`, or an index, after a batch into a store for which `stops_at` is true."""
         self.reached = anyio.Event()
         self.opened = anyio.Event()
-        commit = codebase.index.pipeline.commit
+        pipeline = getattr(codebase, "index", codebase).pipeline
+        commit = pipeline.commit
 
         async def stopping(store, *arguments):
             outcome = await commit(store, *arguments)
@@ -249,7 +250,7 @@ class Gate:
                 await self.opened.wait()
             return outcome
 
-        codebase.index.pipeline.commit = stopping
+        pipeline.commit = stopping
 
     async def wait(self):
         with anyio.fail_after(PATIENCE_SECONDS):

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import anyio
 import pytest
 from fakes import FakeEmbedder
-from serving import codebase_of, contents, differences, without_time
+from serving import Gate, codebase_of, contents, differences, without_time
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
@@ -21,7 +21,7 @@ from vector_index_mcp.engine.search import search
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import beneath
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
-from vector_index_mcp.indexing import keeper
+from vector_index_mcp.indexing import indexer, keeper
 from vector_index_mcp.indexing.asking import ask
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.options import Options
@@ -546,6 +546,27 @@ async def test_a_folder_that_is_read_otherwise_than_before_is_read_again(
     rows, _ = await contents(again.uri)
     assert "tR4nsp0rt" not in str(rows)
     assert without_time(await contents(again.uri)) == await fresh([docs, notes], tmp_path)
+
+
+async def test_a_folder_that_is_read_otherwise_while_all_is_built_anew_is_read_again(
+    tmp_path, docs, embedder, monkeypatch
+):
+    monkeypatch.setattr(indexer, "FILES_PER_BATCH", 1)
+    write(docs.path, {f"{name}.md": SECRET for name in "abcd"})
+    unmasked = Folder(docs.path, "docs", reading=Reading(masks_credentials=False))
+    index = index_of([unmasked], embedder, tmp_path)
+    rebuilding = Gate(index, lambda store: store.generation == 1)
+    async with running(index):
+        run = await index.trigger(force_reindex=True)
+        await rebuilding.wait()
+        index.remove_folder("docs")
+        index.add_folder(docs)
+        rebuilding.open()
+        await run.finished.wait()
+        await settled(index)
+    rows, _ = await contents(index.uri)
+    assert len(rows) == 6
+    assert "tR4nsp0rt" not in str(rows)
 
 
 @pytest.mark.parametrize("change", ["left", "renamed"])

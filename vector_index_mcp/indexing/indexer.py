@@ -11,7 +11,7 @@ so that a search finds a file saved in the middle of a long run before the run g
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 
 import anyio
@@ -288,10 +288,7 @@ class Indexer:
         """Give the rows of a renamed folder their new keys; a rebuild under way begins again."""
         name, new = self.renames[0]
         live, ledger = self.live, self.live.ledger
-        # What scans found below either name may be wrong by now; the look queued below repeats it.
-        self._scanned.drop_folders({name, new})
-        self.runs.is_walk_due |= self._rebuild is not None
-        self._rebuild = None
+        self._drop_prepared({name, new})
         with live.activity.of(f"the renaming of the folder {name!r}"):
             for keys in batched(ledger.below(name), FILES_PER_BATCH):
                 async with live.writing():
@@ -301,11 +298,19 @@ class Indexer:
         self.queue.touch([name, new])
         live.text_moved.send()
 
+    def _drop_prepared(self, names: Collection[str]) -> None:
+        """Drop what scans found in these folders: it may be wrong. A look has to repeat it."""
+        self._scanned.drop_folders(names)
+        self.runs.is_walk_due |= self._rebuild is not None
+        self._rebuild = None
+
     async def _follow_readings(self) -> None:
         """Store how each folder is read. Files that were read differently are read again."""
         live, now = self.live, self.outlook.readings
         stored = live.index.manifest.folders
         others = [name for name, how in now.items() if stored.get(name, how) != how]
+        if others:
+            self._drop_prepared(others)
         gone = Changes(gone=[key for name in others for key in live.ledger.below(name)])
         batch = await self._pipeline.prepare(live.index.store, live.ledger, gone)
         async with live.writing():
