@@ -29,9 +29,9 @@ from writing import write
 
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.engine.store import pinned
+from vector_index_mcp.engine.store import Store, pinned
 from vector_index_mcp.engine.store.schema import FORMAT
-from vector_index_mcp.errors import StoreError
+from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.indexing.opening import Opener
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.role import Role
@@ -74,19 +74,36 @@ def test_the_lock_is_free_however_often_the_index_had_to_be_tried(project, tmp_p
     other.release()
 
 
+def is_held_open(folder):
+    held = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
+    return str(folder) in held
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="folders are held on Linux only")
 async def test_who_ends_in_order_holds_the_folder_of_the_index_no_more(project, monkeypatch):
     monkeypatch.setattr(pinned, "_MOST_PINNED", 1_000)  # other tests may hold as many as may be
-
-    def is_held():
-        held = [os.path.realpath(each) for each in Path("/proc/self/fd").iterdir()]
-        return str(project / ".lancedb") in held
-
     codebase = codebase_of(project, FakeEmbedder())
     async with codebase.running():
         await converged(codebase)
-        assert is_held()
-    assert not is_held()
+        assert is_held_open(project / ".lancedb")
+    assert not is_held_open(project / ".lancedb")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="folders are held on Linux only")
+async def test_an_index_that_cannot_be_opened_holds_no_folder(project, monkeypatch):
+    monkeypatch.setattr(pinned, "_MOST_PINNED", 1_000)
+
+    async with (codebase := codebase_of(project, FakeEmbedder())).running(Role.VISITOR):
+        await converged(codebase)
+
+    async def fails(_):
+        raise StorageError("the disk does not answer")
+
+    monkeypatch.setattr(Store, "records", fails)
+    async with (codebase := codebase_of(project, FakeEmbedder())).running(Role.VISITOR):
+        with pytest.raises(StoreError, match="does not answer"):
+            await codebase.index.trigger(force_reindex=False)
+    assert not is_held_open(project / ".lancedb")
 
 
 async def test_a_start_finds_what_changed_meanwhile(project):

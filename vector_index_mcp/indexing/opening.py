@@ -292,7 +292,8 @@ class Opener:
         Raises:
             StoreError: If the index belongs to another project, or its place is out of reach.
         """
-        claim = self._claimed()
+        claim = self._claim
+        assert claim is not None, "opened without acquire"
         standing = await self._apart(partial(self._records.standing, claim.folder))
         is_copy = standing is Standing.COPY
         is_intact = await self._apart(partial(claim.is_intact, is_copy=is_copy))
@@ -328,15 +329,22 @@ class Opener:
 
     async def _open_existing(self, *, is_copy: bool) -> Opened:
         index = await Index.open(self.uri, writes=True)
-        if self._mirror is not None and await self._mirror.fill(self.uri, index, self._check):
-            index = await Index.open(self.uri, writes=True)
-        if index is None:
-            return await self.start_over()
+        try:
+            if self._mirror is not None and await self._mirror.fill(self.uri, index, self._check):
+                index = await Index.open(self.uri, writes=True)
+            if index is None:
+                return await self.start_over()
+            return await self._read(index, is_copy=is_copy)
+        except BaseException:
+            if index is not None:
+                index.close()  # else it would hold the folder
+            raise
+
+    async def _read(self, index: Index, *, is_copy: bool) -> Opened:
         await self._check_owner(index, is_copy=is_copy)
         records, holdings = await index.store.records(), await index.store.holdings()
         if records:  # the index is filled, so the rest of a failed fetch is useless
-            fetched = Path(self.uri, FETCHED)
-            await self._apart(partial(shutil.rmtree, fetched, ignore_errors=True))
+            await self._apart(partial(shutil.rmtree, Path(self.uri, FETCHED), ignore_errors=True))
         last_revision = await index.store.last_revision()
         await index.drop_leftovers()
         return self._opened(index, Ledger.reconciled(records, holdings), last_revision)
@@ -365,10 +373,6 @@ class Opener:
         # Readers look at the configured place first, so an index elsewhere is lost for them.
         if self.displaced and self._is_free():
             raise LostIndexError(f"{self._configured} is free, so the index is built there")
-
-    def _claimed(self) -> Claim:
-        assert self._claim is not None, "opened without acquire"
-        return self._claim
 
     async def _check_owner(self, index: Index, *, is_copy: bool) -> None:
         """Refuse an index of another project, unless it was moved or copied with this one.
