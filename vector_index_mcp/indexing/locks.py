@@ -11,6 +11,8 @@ import filelock
 from vector_index_mcp.errors import BusyError, StorageError
 
 LOCKS = "locks"
+# To look at a lock is to hold it for less than a millisecond: see `is_held`.
+_LOOK_SECONDS = 0.05
 
 
 def lock_of(uri: str, state_folder: Path) -> Path:
@@ -49,13 +51,13 @@ def new_lock(path: Path) -> filelock.BaseFileLock:
 
 
 def try_acquire(lock: filelock.BaseFileLock) -> bool:
-    """Acquire a lock; False if another process holds it.
+    """Acquire a lock; False if another process holds it, and not only to look at it.
 
     Raises:
         OSError: If it cannot be made.
     """
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=_LOOK_SECONDS, poll_interval=_LOOK_SECONDS)
     except filelock.Timeout:
         return False
     return True

@@ -217,7 +217,7 @@ class LiveIndex:
                 raise StoreError(self.state.error)
             if opener.refusal is not None:
                 raise opener.refusal
-            raise busy(await anyio.to_thread.run_sync(self.note.lack), opener.writer)
+            raise busy(await anyio.to_thread.run_sync(self.note.read), opener.writer)
         return kept
 
     @property

@@ -48,15 +48,17 @@ class Writer:
         return ""
 
 
-def busy(lack: str, who: str) -> BusyError:
+def busy(writer: Writer | None, who: str) -> BusyError:
     """Return the error for who would write an index that another process writes.
 
     Args:
-        lack: Why the index may not match the files now; see `Writer.lack`.
+        writer: The process that writes it; None if it is not known.
         who: Who writes it, such as another machine; empty if nothing is known.
     """
     keeps = f"{who or 'another process'} keeps this index and follows every change by itself"
-    return BusyError(lack or keeps, Problem.INDEX_KEPT)
+    if writer is None and not who:
+        keeps = "another process, which is not known, writes this index"
+    return BusyError((writer.lack if writer is not None else "") or keeps, Problem.INDEX_KEPT)
 
 
 def note_at(lock: Path) -> Path:

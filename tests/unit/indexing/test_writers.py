@@ -1,12 +1,13 @@
 """The note of which process writes an index."""
 
 import os
+import time
 
 import pytest
 
-from vector_index_mcp.indexing.locks import held
+from vector_index_mcp.indexing.locks import held, new_lock, try_acquire
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.writers import Writer, WriterNote, note_at
+from vector_index_mcp.indexing.writers import Writer, WriterNote, busy, note_at
 
 
 @pytest.fixture
@@ -57,6 +58,22 @@ def test_a_folder_in_its_way_is_no_error(lock):
     with held(lock):
         WriterNote(lock).write(Role.KEEPER, is_behind=False)
         assert WriterNote(lock).read() is None
+
+
+def test_of_an_unknown_writer_nobody_says_that_it_follows_changes():
+    known = Writer(os.getpid(), is_passing=False, watches=True, is_behind=False)
+    assert "follows every change" in str(busy(known, ""))
+    assert "follows every change" in str(busy(None, "another machine"))
+    assert str(busy(None, "")) == "another process, which is not known, writes this index"
+
+
+def test_who_looks_at_a_lock_keeps_nobody_from_it(lock, monkeypatch):
+    with new_lock(lock) as looking:
+        monkeypatch.setattr(time, "sleep", lambda _: looking.release())
+        assert try_acquire(new_lock(lock))
+    with new_lock(lock):
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+        assert not try_acquire(new_lock(lock))
 
 
 @pytest.mark.parametrize("pid", [-1, 0, 2**40])
