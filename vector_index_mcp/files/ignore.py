@@ -194,7 +194,7 @@ class Ignore:
         top = repository.top_of(self._root)
         found = [path for path, _, _ in _rule_files_around(self._root)]
         found += repository.settings_of(self._root)
-        tops = [self._root / inner for inner in self._inner]
+        tops = [self._root / inner for inner in list(self._inner)]  # other threads add some
         for each in tops if top is None else [top, *tops]:
             found += repository.git_files_of(each)
         # An excludes file is often a link to a file elsewhere.

@@ -43,7 +43,7 @@ from vector_index_mcp.engine.types import (
 # BM25 of rows that are not in the word index yet counts only rows that it sees. So in small tables,
 # filters apply after the search; in larger ones, most rows are in the index.
 _FEW_ROWS = 2_000
-_KEYS_PER_PREDICATE = 500  # longer predicates have crashed LanceDB 0.29, and are no faster
+_KEYS_PER_PREDICATE = 500  # of a deletion; longer ones have crashed LanceDB 0.29, not queries
 
 
 class Store:
