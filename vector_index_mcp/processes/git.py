@@ -25,7 +25,6 @@ _OF_A_REPOSITORY = frozenset(
 # Git asks at a terminal or by a program, ssh by another one, git's credential manager in a window.
 _ASKS_NOBODY = {
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # unlike none, it keeps git from `core.askPass` and SSH_ASKPASS as well
     "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",
 }
@@ -39,7 +38,9 @@ _NO_SETTINGS = {
 def environment() -> dict[str, str]:
     """Return our variables without those that name a repository; the user's git settings apply."""
     ours = {name: value for name, value in os.environ.items() if name not in _OF_A_REPOSITORY}
-    return {**ours, **_ASKS_NOBODY}
+    # CI jobs and editors hand out tokens by this variable, and ask nobody. An empty one keeps git
+    # from `core.askPass` and SSH_ASKPASS, which do ask.
+    return {"GIT_ASKPASS": "", **ours, **_ASKS_NOBODY}
 
 
 def without_settings() -> dict[str, str]:
