@@ -510,6 +510,25 @@ async def test_hooks_and_settings_of_a_remote_on_this_machine_do_not_run(tmp_pat
     assert not marker.exists()
 
 
+async def test_no_push_checks_files_out_at_a_remote_on_this_machine(tmp_path):
+    """That would run its filters, and what looks for changed files."""
+    other = joined(tmp_path / "other", tmp_path / "unused")
+    marker = tmp_path / "marker"
+    (other / ".gitattributes").write_text("* filter=x\n")
+    git(other, "add", "--all")
+    git(other, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "first")
+    for name in ("core.fsmonitor", "filter.x.clean", "filter.x.smudge", "gc.recentObjectsHook"):
+        git(other, "config", name, f"touch {marker};cat")
+    git(other, "config", "receive.denyCurrentBranch", "updateInstead")
+    git(other, "config", "gc.auto", "1")
+    async with running(joined(tmp_path / "laptop", other)) as laptop:
+        await laptop.done("update_project_main", project_id="app", content="x")
+        said = (await laptop.done("sync_storage"))["message"]
+    assert "use a bare one" in said
+    assert not marker.exists()
+    assert git(other, "log", "--format=%s") == "first"
+
+
 async def test_credentials_of_an_address_are_never_told(tmp_path, caplog):
     home = joined(tmp_path / "store", "https://user:s3cr3t-t0ken@127.0.0.1:9/notes.git")
     (home / "projects").mkdir()

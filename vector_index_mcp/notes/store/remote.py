@@ -22,7 +22,11 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.+)")
 _BY_SSH = re.compile(r"(?:[^@/:\s]+@)?[A-Za-z0-9_.-]+:(?!:).+")
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 # For a remote on this machine, we run the other end too: it must not run hooks or other programs.
-_AT_THE_OTHER_END = "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true {}"
+# Nor may it check files out (`receive.denyCurrentBranch`), which runs filters, or tidy up.
+_AT_THE_OTHER_END = (
+    "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c core.fsmonitor=false "
+    "-c receive.denyCurrentBranch=refuse -c receive.autogc=false {}"
+)
 _SETTINGS = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
     "-c", "transfer.fsckObjects=true", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
@@ -34,6 +38,7 @@ _REJECTED = (
     "[rejected]", "fetch first", "cannot lock ref", "failed to update ref", "already exists",
     "incorrect old value",
 )  # fmt: skip
+_CHECKED_OUT = "branch is currently checked out"
 _TELLING = ("! [", "fatal:", "error:", "remote:")
 _NOTHING_THERE = "couldn't find remote ref"
 
@@ -175,6 +180,11 @@ class Remote:
 
     def _failure(self, result: GitResult, address: Address) -> Refusal:
         words = without_credentials(result.errors, address.url)
+        if _CHECKED_OUT in result.errors:
+            words = (
+                "the remote origin is a repository with files, and a push would change the branch "
+                "that is checked out there; use a bare one (`git clone --bare`)"
+            )
         if self._repository.lacks(result.errors):
             words = self._repository.lack
         return Refusal(Code.GIT_COMMAND_FAILED, words)
