@@ -1,7 +1,8 @@
 """Runs `git pull` before an update, as the user would, but no program of the repository's choice.
 
 A collection may come from somebody else, with its `.git` folder. The user's own settings apply; of
-the repository's, those that make git run programs or write elsewhere are refused.
+the repository's, only those that are known to be harmless: others may make git run programs or
+write elsewhere, and there is no pull.
 """
 
 import contextlib
@@ -25,14 +26,35 @@ _PULL = ("pull", "--ff-only", "--no-rebase", "--no-autostash", "--no-recurse-sub
 _NOTHING_AFTERWARDS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
 _SETTINGS = ("config", "--list", "--show-scope", "--null")
 _SCOPES_OF_THE_REPOSITORY = frozenset({"local", "worktree"})
-# Settings that name programs which a pull runs, or allow remotes that are programs (`git help
-# config`); git writes them in lower case, except for what stands between two dots.
-_RUNS_PROGRAMS = re.compile(
-    r"core\.(?:sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(?:.*\.)?helper"
-    r"|filter\..*\.(?:clean|smudge|process)|remote\..*\.(?:uploadpack|vcs)"
-    r"|gpg\.(?:.*\.)?(?:program|defaultkeycommand)|protocol\.(?:.*\.)?allow",
-    re.DOTALL,
+# Settings that cannot make a pull run a program, or read or write anything outside of the
+# repository: what git, its clients and git-lfs write by themselves, and what people often set. The
+# command line above overrides some of them, and `_reason_not_to` looks at core.worktree. git lists
+# them in lower case, except for what stands between two dots.
+_HARMLESS = re.compile(
+    r"core\.(?:repositoryformatversion|bare|filemode|ignorecase|autocrlf|eol|safecrlf|symlinks"
+    r"|precomposeunicode|logallrefupdates|sparsecheckout|sparsecheckoutcone|longpaths|quotepath"
+    r"|untrackedcache|trustctime|checkstat|preloadindex|fscache|splitindex|commitgraph"
+    r"|multipackindex|compression|bigfilethreshold|abbrev|hidedotfiles|whitespace|commentchar"
+    r"|worktree|hookspath|fsmonitor)"
+    r"|remote\.[^\n]*\.(?:url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|promisor"
+    r"|partialclonefilter|skipdefaultupdate|skipfetchall|followremotehead|gh-resolved)"
+    r"|remote\.pushdefault|url\.[^\n]*\.(?:insteadof|pushinsteadof)"
+    r"|branch\.[^\n]*\.(?:remote|pushremote|merge|rebase|description"
+    r"|vscode-[a-z-]+|gh-[a-z-]+|github-[a-z-]+)|branch\.(?:autosetupmerge|autosetuprebase)"
+    r"|extensions\.(?:partialclone|worktreeconfig|objectformat|compatobjectformat|noop"
+    r"|preciousobjects|relativeworktrees|refstorage\n(?:files|reftable))"
+    r"|submodule\.[^\n]*\.(?:url|active|branch|ignore|update\n(?:checkout|rebase|merge|none))"
+    r"|submodule\.active|(?:user|author|committer)\.(?:name|email|signingkey|useconfigonly)"
+    r"|pull\.(?:rebase|ff)|merge\.(?:autostash|conflictstyle|ff|stat)|rebase\.[a-z]+"
+    r"|push\.(?:default|autosetupremote|followtags)|fetch\.(?:prune|prunetags|parallel)"
+    r"|(?:init\.defaultbranch|rerere\.enabled|commit\.gpgsign|tag\.gpgsign|protocol\.version)"
+    r"|gc\.(?:auto|autodetach|autopacklimit)|maintenance\.(?:auto|strategy)"
+    r"|index\.(?:version|threads|sparse|skiphash)|feature\.(?:manyfiles|experimental)"
+    r"|lfs\.(?:repositoryformatversion|[^\n]*\.(?:access|locksverify))"
+    r"|credential\.(?:[^\n]*\.)?(?:username|usehttppath)"
+    r"|(?:alias|color|gui|advice)\.[^\n]*|include\.path|includeif\.[^\n]*\.path"
 )
+_MOST_NAMED = 5
 _PULL_SECONDS = 300.0
 _LONGEST_ANSWER_CHARS = 2_000
 _LONGEST_ANSWER_BYTES = 4 * _LONGEST_ANSWER_CHARS
@@ -71,16 +93,18 @@ async def _reason_not_to(top: Path) -> str:
     if len(answer) >= _LONGEST_SETTINGS_BYTES:
         return f"git pull was not run: the repository has too many settings{by_yourself}"
     *parts, _ = answer.decode("utf-8", "replace").split("\0")
-    names = (
-        setting.partition("\n")[0]
+    settings = (
+        setting
         for scope, setting in zip(parts[::2], parts[1::2], strict=False)
         if scope in _SCOPES_OF_THE_REPOSITORY
     )
-    found = sorted({name for name in names if _RUNS_PROGRAMS.fullmatch(name)})
+    found = sorted({each.partition("\n")[0] for each in settings if not _is_harmless(each)})
     if found:
+        more = ", …" if len(found) > _MOST_NAMED else ""
         return (
-            "git pull was not run: the settings of the repository name programs that git would "
-            f"run ({', '.join(found)}){by_yourself}"
+            "git pull was not run: settings of the repository may run programs, or write files "
+            f"elsewhere ({', '.join(found[:_MOST_NAMED])}{more}); remove them with "
+            "`git config --unset`, or, if you trust them, run `git pull` there yourself"
         )
     # `core.worktree` may name any folder.
     said = await _answer_of([*_GIT, str(top), "rev-parse", "--show-toplevel"])
@@ -88,6 +112,12 @@ async def _reason_not_to(top: Path) -> str:
     if Path(place).is_absolute() and not await anyio.to_thread.run_sync(_is_same, place, top):
         return f"git pull was not run: the repository writes its files to {place}{by_yourself}"
     return ""
+
+
+def _is_harmless(setting: str) -> bool:
+    """Return whether a setting, its name and its value on lines of their own, may stay."""
+    name = setting.partition("\n")[0]
+    return any(_HARMLESS.fullmatch(each) for each in (name, setting))
 
 
 def _is_same(place: str, top: Path) -> bool:

@@ -136,6 +136,15 @@ async def test_no_hook_runs(repositories, tmp_path):
         ("filter.a b.smudge", "touch {canary}; cat"),
         ("protocol.ext.allow", "always"),
         ("core.alternateRefsCommand", "touch {canary}"),
+        ("hook.mine.command", "touch {canary}"),
+        ("lfs.customtransfer.x.path", "{canary}"),
+        ("submodule.x.update", "!touch {canary}"),
+        ("http.cookieFile", "{canary}"),
+        ("http.https://example.org.saveCookies", "true"),
+        ("http.proxy", "example.org"),
+        ("remote.origin.proxy", "example.org"),
+        ("extensions.refStorage", "files://{canary}"),
+        ("unknown.setting", "{canary}"),
         ("include.path", "{more}"),
     ],
 )
@@ -146,9 +155,62 @@ async def test_no_program_runs_that_the_repository_names(repositories, tmp_path,
     before = git(ours, "rev-parse", "HEAD")
     git(ours, "config", setting, value.format(canary=canary, more=more))
     said = await pull(ours)
-    assert said.startswith("git pull was not run: the settings of the repository name programs")
+    assert said.startswith("git pull was not run: settings of the repository may run programs")
     assert git(ours, "rev-parse", "HEAD") == before
     assert not canary.exists()
+
+
+@pytest.mark.slow
+async def test_settings_that_stop_a_pull_are_named_and_not_all_of_them(repositories):
+    _, ours = repositories
+    for number in range(9):
+        git(ours, "config", f"unknown.k{number}", "value")
+    said = await pull(ours)
+    assert "(unknown.k0, unknown.k1, unknown.k2, unknown.k3, unknown.k4, …)" in said
+    assert "git config --unset" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--depth=1"],
+        ["--filter=blob:none"],
+        ["--sparse"],
+        ["--filter=tree:0", "--sparse", "--recurse-submodules"],
+        ["--origin=up.stream", "--single-branch", "--no-tags"],
+    ],
+)
+async def test_what_git_clone_makes_is_pulled(repositories, tmp_path, options):
+    theirs, _ = repositories
+    git(tmp_path / "origin", "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", *options, f"file://{tmp_path / 'origin'}", "fresh")
+    commit(theirs, "a.md", "three")
+    git(theirs, "push", "-q", "origin", "main")
+    said = await pull(tmp_path / "fresh")
+    assert "Fast-forward" in said, said
+    assert (tmp_path / "fresh" / "a.md").read_text() == "three"
+
+
+@pytest.mark.slow
+async def test_what_clients_of_git_write_into_a_repository_stops_no_pull(repositories):
+    _, ours = repositories
+    for name, value in {
+        "branch.main.vscode-merge-base": "origin/main",
+        "branch.main.github-pr-owner-number": "a#b#1",
+        "remote.origin.gh-resolved": "base",
+        "lfs.repositoryformatversion": "0",
+        "lfs.https://example.org/a.git/info/lfs.access": "basic",
+        "gui.geometry": "887x427+182+67 171 192",
+        "submodule.themes/a.url": "https://example.org/a.git",
+        "submodule.themes/a.update": "none",
+        "submodule.active": ".",
+        "user.email": "a@example.org",
+        "alias.st": "status",
+    }.items():
+        git(ours, "config", name, value)
+    assert "Fast-forward" in await pull(ours)
 
 
 @pytest.mark.slow
