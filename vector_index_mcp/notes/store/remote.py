@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import Disk
+from vector_index_mcp.notes.store.disk import GIT, Disk
 from vector_index_mcp.notes.store.program import GitResult
 from vector_index_mcp.notes.store.repository import Repository, is_branch
 from vector_index_mcp.processes import git
@@ -22,11 +22,13 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.+)")
 _BY_SSH = re.compile(r"(?:[^@/:\s]+@)?[A-Za-z0-9_.-]+:(?!:).+")
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 # For a remote on this machine, we run the other end too: it must not run hooks or other programs.
-# Nor may it check files out (`receive.denyCurrentBranch`), which runs filters, or tidy up.
 _AT_THE_OTHER_END = (
     "git -c core.hooksPath=/dev/null -c core.alternateRefsCommand=true -c core.fsmonitor=false "
-    "-c receive.denyCurrentBranch=refuse -c receive.autogc=false {}"
+    "-c receive.autogc=false -c receive.denyCurrentBranch={} {}"
 )
+# What it may do if the branch is checked out there. `updateInstead` would run filters.
+_DENY, _REFUSE = "receive.denyCurrentBranch", "refuse"
+_RUNS_NOTHING = frozenset({"ignore", "warn", "false", _REFUSE})
 _SETTINGS = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
     "-c", "transfer.fsckObjects=true", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
@@ -165,7 +167,17 @@ class Remote:
         self._repository.done("update-ref", tracking(branch), commit)
 
     def _other_end(self, address: Address, option: str, program: str) -> list[str]:
-        return [option.format(_AT_THE_OTHER_END.format(program))] if address.is_local else []
+        if not address.is_local:
+            return []
+        return [option.format(_AT_THE_OTHER_END.format(self._denied(address), program))]
+
+    def _denied(self, address: Address) -> str:
+        place = Path(address.url, GIT)
+        folder = f"--git-dir={place if place.exists() else address.url}"
+        asked = (folder, "config", "--get", _DENY)
+        output = self._repository.run(*asked, environment=git.environment()).output
+        said = output.decode("utf-8", "replace").strip()
+        return said if said in _RUNS_NOTHING else _REFUSE
 
     def _run(self, *arguments: str) -> GitResult:
         transports = ":".join(sorted(_TRANSPORTS))
