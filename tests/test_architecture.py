@@ -122,7 +122,6 @@ HOMES = {
         "objects/folder.py",
         "engine/cache.py",
         "documents/editing.py",
-        "notes/store/writer.py",
         "notes/store/turns.py",
         "notes/store/index_lock.py",
     },

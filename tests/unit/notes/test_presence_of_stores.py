@@ -85,7 +85,7 @@ STEPS = (
     "history.move", "git_index.GitIndex.moving", "index_lock.IndexLock._taken",
     "presence.beneath.open_file", "repository.Repository.prepare", "repository.Repository.branch",
     "repository.Repository.commit_of", "repository.Repository.run", "turns.filelock.FileLock",
-    "writer.lock_in", "writer.without_pruning",
+    "turns.lock_in", "writer.without_pruning",
 )  # fmt: skip
 
 

@@ -318,6 +318,40 @@ def test_what_people_delete_and_add_is_committed_before_as_theirs(writer, store)
 
 
 @pytest.mark.slow
+def test_an_edit_is_in_the_history_before_its_file_is_replaced(writer, store, monkeypatch):
+    """So a kill after that loses nothing."""
+    put(store, A, "by Ann")
+    put(store, "projects/q/deep/c.md", "by Ann as well")
+    there, apply = [], writer_module.applying.apply
+
+    def looked(*arguments):
+        there.append(tree(store))
+        return apply(*arguments)
+
+    monkeypatch.setattr(writer_module.applying, "apply", looked)
+    with held(writer):
+        changes = [asked(writer, {B: "b"}), asked(writer, {A: "ours"}, ["projects/q"], "Ours")]
+    assert [change.result(PATIENCE_SECONDS) for change in changes] == ["Changed", "Ours"]
+    assert there[-1][A] == "by Ann"
+    assert there[-1]["projects/q/deep/c.md"] == "by Ann as well"
+    assert there[-1][B] == "b"  # what was asked for before comes before
+    assert log(store)[0] == (OURS, "Ours")
+    assert whole(store)
+
+
+@pytest.mark.slow
+def test_if_an_edit_cannot_be_committed_its_file_stays(writer, store):
+    put(store, A, "by Ann")
+    with held(writer):
+        no_objects(store)
+        before = state_of(store)
+        changes = [asked(writer, {B: "b"}), asked(writer, {A: "ours"}), asked(writer, {B: "c"})]
+    for change in changes:
+        assert isinstance(change.exception(PATIENCE_SECONDS), Refusal)
+    assert state_of(store) == before
+
+
+@pytest.mark.slow
 def test_an_edit_of_another_file_is_left_for_later(writer, store, tmp_path):
     put(store, B, "by Ann")
     wrote(writer, {A: "ours"}, message="Ours")

@@ -135,15 +135,12 @@ class LineEnds:
         except Refusal:  # git does nothing else for this user, either, until they are mended
             return ""
 
-    def placed(
-        self, tree: Tree, puts: Mapping[str, bytes], edited: Mapping[str, bytes | None]
-    ) -> Placed:
+    def placed(self, tree: Tree, puts: Mapping[str, bytes]) -> Placed:
         """Return new contents of files with the line ends of the files that they replace.
 
         Args:
-            tree: The files of the last commit.
+            tree: The files of the last commit; those on the disk do not differ from it.
             puts: The new contents by path.
-            edited: What git keeps of the files on the disk that differ from the last commit.
 
         Raises:
             Refusal: If a file cannot be read.
@@ -154,10 +151,8 @@ class LineEnds:
             if present is None or not has_only_crlf(present):
                 continue
             on_disk[path] = with_crlf(data)
-            kept, text = edited.get(path), plain(present)
-            if kept is None:
-                kept = text if id_of(text) == tree.id_of(path) else present
-            known[path] = kept
+            text = plain(present)
+            known[path] = text if id_of(text) == tree.id_of(path) else present
         return Placed(on_disk, self.kept(tree, on_disk, known))
 
     def _present(self, path: str) -> bytes | None:

@@ -179,7 +179,7 @@ class Opening:
         own, text = self._lacking_ignored()
         if text is None:
             return
-        placed = LineEnds(self._disk).placed(tree, {IGNORE: text.encode()}, {})
+        placed = LineEnds(self._disk).placed(tree, {IGNORE: text.encode()})
         gone = dict.fromkeys(newly_ignored(tree.paths(), own, text))
         files: dict[str, bytes | None] = {**placed.kept, **gone}
         commit = Commit("Updated .gitignore", files)

@@ -4,42 +4,38 @@ Requests come from many threads; one thread serves them in order. It holds a loc
 other processes take turns; the system frees the lock if the process dies. Changes that wait at the
 same time are written in one batch: each is a commit of its own, and one git process makes them all.
 A change goes to the disk first and into the history second. If git cannot commit it, the files are
-restored, so that an error always means that nothing has changed.
+restored, so that an error always means that nothing has changed. Before either, what people have
+edited in its files goes into the history: no file is replaced or removed that differs from the last
+commit, so that a kill at any moment loses no edit.
 """
 
 import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-import filelock
-
-from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store import applying
 from vector_index_mcp.notes.store.byhand import ByHand, about_by_hand, some
-from vector_index_mcp.notes.store.disk import WORK, Change, Disk, reported
+from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.filters import check_unfiltered
 from vector_index_mcp.notes.store.git_index import GitIndex
 from vector_index_mcp.notes.store.history import Commit, Tree, changes_between, move, write
 from vector_index_mcp.notes.store.line_ends import LineEnds, Placed
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.repository import Repository
-from vector_index_mcp.notes.store.turns import lock_in
+from vector_index_mcp.notes.store.turns import turn_at
 from vector_index_mcp.notes.store.upkeep import without_pruning
 
 _log = logging.getLogger(__name__)
 
-_LOCK = "lock"
-_OTHERS_SECONDS = 60.0  # how long to wait for another process's lock
 _MOST_AT_ONCE = 64
-_LOOK_SECONDS = 0.005
 _OF_THE_CALL = frozenset(Code) - {Code.FILE_SYSTEM_ERROR, Code.GIT_ERROR, Code.GIT_COMMAND_FAILED}
 """Errors that a vanished store cannot cause."""
 _TRIES_WHILE_EDITED = 20  # of a change whose files somebody saves at the same time
@@ -83,12 +79,12 @@ class _Prepared:
     """A change as it goes to the disk."""
 
     change: Change
-    commits: list[Commit]
-    """They record it, after edits that were made by hand."""
+    commit: Commit
+    """It records the change."""
     seen: applying.States
     """The states of its files before these were looked at."""
-    is_edited: bool
-    """Whether one of the files was edited by hand."""
+    theirs: Mapping[str, bytes | None]
+    """Edits of these files that were made by hand, to be committed first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +93,7 @@ class _Made:
 
     request: _Request
     plan: Plan
+    commit: Commit
     applied: applying.Applied
 
 
@@ -181,7 +178,8 @@ class Writer:
     def _guarded(self, futures: "list[Future[Any]]", do: Callable[[], None]) -> None:
         """Call `do` under the lock, with the store open; a failure goes to the futures."""
         try:
-            with self._locked(), without_pruning(self.disk):
+            self._opening.check_place()
+            with turn_at(self.disk), without_pruning(self.disk):
                 if self._opening.ensure(self.tree, self.by_hand):
                     self._report_move()
                 with self._opening.changing():
@@ -202,83 +200,84 @@ class Writer:
             if not future.done():
                 future.set_exception(error)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._opening.check_place()
-        with ExitStack() as opened:
-            with reported(WORK):
-                # This makes `.git` as well, since a new store is made under the lock.
-                work = opened.enter_context(beneath.opened(self.disk.root, WORK, is_made=True))
-                lock = lock_in(work, _LOCK, _LOOK_SECONDS)
-                try:
-                    opened.enter_context(lock.acquire(timeout=_OTHERS_SECONDS))
-                except filelock.Timeout as error:
-                    raise Refusal(
-                        Code.FILE_SYSTEM_ERROR,
-                        f"another process has been writing to the notes for {_OTHERS_SECONDS:.0f} "
-                        "s; try again",
-                    ) from error
-            yield
-
     def _make(self, requests: list[_Request]) -> None:
-        with self.index.locked():
-            made = self._made(requests)
-        for each in made:
-            each.request.future.set_result(each.plan.result)
+        kept: list[_Made] = []
+        try:
+            with self.index.locked():
+                self._change(requests, kept)
+        finally:
+            for each in kept:
+                each.request.future.set_result(each.plan.result)
 
-    def _made(self, requests: list[_Request]) -> list[_Made]:
-        """Make and commit changes; return those that are in the history now."""
-        made: list[_Made] = []
-        commits: list[Commit] = []
-        for request in requests:
-            try:
-                each, new = self._applied(request)
-                made.append(each)
-            except Exception as error:  # noqa: BLE001 - the other requests are served all the same
-                self._fail([request.future], error)
-                continue
-            commits += new
-            self.tree.note(self.tree.commit, new)
-        return made if made and self._keep(made, commits) else []
+    def _change(self, requests: list[_Request], kept: list[_Made]) -> None:
+        """Make and commit changes; add those to `kept` that are in the history.
 
-    def _applied(self, request: _Request) -> tuple[_Made, list[Commit]]:
-        """Plan a change and make it on the disk; return it with the commits that record it.
+        If people have edited files of a change, or save one meanwhile, it is planned anew once
+        their edits are committed.
 
-        If somebody saves a file of the change meanwhile, it is planned anew, with that in it.
+        Raises:
+            Refusal: If git cannot commit; changes that are not kept were undone.
         """
-        before: applying.States = {}
-        for _ in range(_TRIES_WHILE_EDITED):
+        made: list[_Made] = []
+        for request in requests:
+            edited = "a file"
+            for _ in range(_TRIES_WHILE_EDITED):
+                theirs = self._tried(request, made)
+                if theirs is None:
+                    break
+                if theirs:
+                    self._keep(made, kept)  # what was done before comes before, here as well
+                    self.commit([Commit(about_by_hand(theirs), theirs, self._opening.author)])
+                    edited = some(theirs)
+            else:
+                words = f"{edited} was saved again and again meanwhile; nothing was changed"
+                refusal = Refusal(Code.FILE_SYSTEM_ERROR, f"{words}, try again")
+                self._fail([request.future], refusal)
+        self._keep(made, kept)
+
+    def _tried(self, request: _Request, made: list[_Made]) -> Mapping[str, bytes | None] | None:
+        """Try to make a change on the disk, and add it to `made`.
+
+        Return None if it was made or refused. Otherwise it is to be tried again; the result are
+        edits by hand that must be committed before.
+        """
+        try:
             plan = request.planned()
             prepared = self._prepared(plan)
-            # An edit may have been made since the plan was, which would take it back.
-            if prepared.is_edited and prepared.seen != before:
-                before = prepared.seen
-                continue
-            with suppress(applying.EditedMeanwhile):
-                applied = applying.apply(self.disk, prepared.change, prepared.seen)
-                return _Made(request, plan, applied), prepared.commits
-        words = f"{some(prepared.seen)} was saved again and again meanwhile; nothing was changed"
-        raise Refusal(Code.FILE_SYSTEM_ERROR, f"{words}, try again")
+            if prepared.theirs:
+                return prepared.theirs
+            applied = applying.apply(self.disk, prepared.change, prepared.seen)
+        except applying.EditedMeanwhile:
+            return {}
+        except Exception as error:  # noqa: BLE001 - the other requests are served all the same
+            self._fail([request.future], error)
+            return None
+        made.append(_Made(request, plan, prepared.commit, applied))
+        self.tree.note(self.tree.commit, [prepared.commit])
+        return None
 
-    def _keep(self, made: list[_Made], commits: list[Commit]) -> bool:
-        """Commit changes that are on the disk, or undo them; return whether they are committed."""
+    def _keep(self, made: list[_Made], kept: list[_Made]) -> None:
+        """Commit changes that are on the disk, and move them to `kept`; or undo them.
+
+        Raises:
+            Refusal: If git cannot commit them.
+        """
+        if not made:
+            return
         try:
-            self.commit(commits)
-        except Exception as error:  # noqa: BLE001 - it goes to the futures
+            self.commit([each.commit for each in made])
+        except Exception:
             for each in reversed(made):
                 each.applied.undo()
             self.tree.forget()  # its files now include changes that were undone
-            self._fail([each.request.future for each in made], error)
-            return False
+            raise
         for each in made:
             each.applied.finish()
-        return True
+        kept += made
+        made.clear()
 
     def _prepared(self, plan: Plan) -> _Prepared:
-        """Return the plan's change as it goes to the disk, and the commits that record it.
-
-        Before the plan's commit comes one of edits made by hand to these files.
-        """
+        """Return the plan's change as it goes to the disk, and what must be known before."""
         change = plan.change
         self.by_hand.checkout.check_can_be_written(
             self.tree, (*change.puts, *change.drops, *plan.places)
@@ -294,18 +293,16 @@ class Writer:
         files |= change.puts
         seen = applying.states_of(self.disk, {*files, *change.drops})
         theirs = self.by_hand.changed(self.tree, files, is_needed=True)
-        placed = self._placed(plan, theirs)
+        placed = self._placed(plan)
         change = replace(change, puts=placed.on_disk)
-        commits = [Commit(plan.message, {**files, **placed.kept})]
-        if theirs:
-            commits.insert(0, Commit(about_by_hand(theirs), theirs, self._opening.author))
-        return _Prepared(change, commits, seen, is_edited=bool(theirs))
+        commit = Commit(plan.message, {**files, **placed.kept})
+        return _Prepared(change, commit, seen, theirs)
 
-    def _placed(self, plan: Plan, edited: Mapping[str, bytes | None]) -> Placed:
+    def _placed(self, plan: Plan) -> Placed:
         ends, puts = LineEnds(self.disk), plan.change.puts
         if plan.is_exact:
             return Placed(ends.as_checked_out(self.tree, puts), dict(puts))
-        return ends.placed(self.tree, puts, edited)
+        return ends.placed(self.tree, puts)
 
     # -- for work requested with `alone` ---------------------------------------------------
 
