@@ -8,7 +8,7 @@ import pytest
 from machines import git, gone, joined, remote_at, running
 from waiting import PATIENCE_SECONDS, eventually
 
-from vector_index_mcp.notes import overview, service, syncing
+from vector_index_mcp.notes import coming, overview, service, syncing
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.opening import Opening
 from vector_index_mcp.notes.store.remote import Remote
@@ -413,6 +413,37 @@ async def test_what_somebody_edited_by_hand_is_merged_too(remote, homes):
         await laptop.synced()
         chapters = await laptop.chapters("app", "api.md")
         assert chapters == {"Auth": "Basic.", "Limits": "Ten a second.", "D": "d"}
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["changed", "removed"])
+@pytest.mark.parametrize("have_both_written", [False, True])
+async def test_what_somebody_saves_while_the_remotes_commits_are_taken_is_merged_too(
+    homes, monkeypatch, have_both_written, is_gone
+):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        if is_gone:
+            await desktop.done("delete_knowledge_file", project_id="app", filename="api.md")
+        else:
+            given = {"project_id": "app", "filename": "api.md"}
+            await desktop.done("add_chapter", **given, chapter_title="D", content="d")
+        await desktop.synced()
+        if have_both_written:
+            await laptop.done("update_project_main", project_id="mine", content="ours\n")
+        path, do = laptop.home / "projects/app/knowledge/api.md", coming.LineEnds.as_checked_out
+
+        def saved(*arguments):
+            monkeypatch.setattr(coming.LineEnds, "as_checked_out", do)
+            path.write_text(path.read_text().replace("None.", "Ten a second."))
+            return do(*arguments)
+
+        monkeypatch.setattr(coming.LineEnds, "as_checked_out", saved)
+        await laptop.synced()
+        chapters = await laptop.chapters("app", "api.md")
+        added = {} if is_gone else {"D": "d"}
+        assert chapters == {"Auth": "Basic.", "Limits": "Ten a second.", **added}
+        await sync_all(desktop, laptop)
+        assert await state_of(laptop) == await state_of(desktop)
 
 
 @pytest.mark.parametrize("have_both_written", [False, True])

@@ -1,17 +1,32 @@
-"""Finds out what commits of the remote change here: by moving forward to them, or by a merge.
+"""Finds out what commits of the remote change here, and changes it.
 
-Contents are merged (`merging`). What is not read is not merged either: links, submodules and files
-that are too large are taken as they are, or stay as they are.
+Our branch moves forward to them, or merges them. Contents are merged (`merging`). What is not read
+is not merged either: links, submodules and files that are too large are taken as they are, or stay
+as they are.
 """
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vector_index_mcp.notes.merging import merged
 from vector_index_mcp.notes.merging.places import around, beside, label_of, shown
+from vector_index_mcp.notes.refusal import Code, Refusal
+from vector_index_mcp.notes.store import applying
+from vector_index_mcp.notes.store.byhand import some
+from vector_index_mcp.notes.store.disk import Change
+from vector_index_mcp.notes.store.filters import filtered
 from vector_index_mcp.notes.store.history import PLAIN, contents, files_of, is_ours
-from vector_index_mcp.notes.store.large import about_large, large_ones
+from vector_index_mcp.notes.store.large import (
+    about_large,
+    copy_of_object,
+    id_of_file,
+    id_of_link,
+    large_ones,
+)
+from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.repository import Repository
+from vector_index_mcp.notes.store.writer import Writer
 
 Entry = tuple[str, str]
 """Mode and object id."""
@@ -165,3 +180,64 @@ def _is_plain(entry: Entry | None) -> bool:
 def _entries(repository: Repository, commit: str) -> dict[str, Entry]:
     files = files_of(repository, commit) if commit else {}
     return {path: entry for path, entry in files.items() if is_ours(path)}
+
+
+def put(coming: Coming, writer: Writer, then: Callable[[], object]) -> None:
+    """Change the files on the disk, then call `then` to commit; undo the files if it fails.
+
+    Edits made by hand must be committed by now. Call it in the writer's thread.
+
+    Raises:
+        EditedMeanwhile: If somebody saves one of the files; nothing was changed.
+        Refusal: If a file would replace one that is in no commit, or cannot be written.
+    """
+    disk, tree = writer.disk, writer.tree
+    stay = _staying(coming, writer)
+    files = {path: data for path, data in coming.files.items() if path not in stay}
+    seen = applying.states_of(disk, [*files, *coming.copies, *coming.links])
+    # A file that still differs is one that `.gitignore` keeps out of the history: replacing it
+    # would lose it.
+    if unkept := writer.by_hand.changed(tree, [*files, *coming.copies], is_needed=True):
+        raise Refusal(
+            Code.GIT_ERROR,
+            f"the remote also has {some(unkept)}, and the version here is in no commit and "
+            "would be lost; rename it here",
+        )
+    gone = [p for p, data in files.items() if data is None and disk.is_file(p)]
+    gone += [p for p, name in coming.links.items() if id_of_link(disk, p) == name]
+    puts = {path: data for path, data in files.items() if data is not None}
+    puts = LineEnds(disk).as_checked_out(tree, puts)
+    copies = {path: copy_of_object(tree.repository, name) for path, name in coming.copies.items()}
+    # Removals come first: a file may become a folder, or a folder or a link a file.
+    steps = (
+        (Change({}, tuple(gone), empties=True), seen),
+        (Change(puts, copies=copies), {**seen, **dict.fromkeys(gone)}),
+    )
+    applied: list[applying.Applied] = []
+    with writer.index.locked():
+        try:
+            for change, before in steps:
+                applied.append(applying.apply(disk, change, before))
+            then()
+        except BaseException:
+            for each in reversed(applied):
+                each.undo()
+            raise
+    for each in applied:
+        each.finish()
+
+
+def _staying(coming: Coming, writer: Writer) -> set[str]:
+    """Return the files that stay as they are on the disk, where git made them otherwise."""
+    disk, tree = writer.disk, writer.tree
+    found = {
+        path
+        for path in filtered(disk, tree, coming.files)
+        if disk.is_file(path) and id_of_file(disk, path) != tree.id_of(path)
+    }
+    coming.notes += (
+        f"the remote has another version of {path}, which git keeps in another form; "
+        f"`git checkout -- {shlex.quote(path)}` in {disk.root} brings it to the disk"
+        for path in sorted(found)
+    )
+    return found

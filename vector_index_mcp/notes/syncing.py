@@ -9,25 +9,18 @@ stay under `refs/rescue/`.
 import logging
 import math
 import queue
-import shlex
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from vector_index_mcp.notes.coming import Coming, by_merging, by_moving
+from vector_index_mcp.notes.coming import by_merging, by_moving, put
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
-from vector_index_mcp.notes.store import applying
-from vector_index_mcp.notes.store.byhand import some
-from vector_index_mcp.notes.store.disk import Change
-from vector_index_mcp.notes.store.filters import filtered
+from vector_index_mcp.notes.store.applying import EditedMeanwhile
 from vector_index_mcp.notes.store.history import Commit
-from vector_index_mcp.notes.store.large import copy_of_object, id_of_file, id_of_link
-from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.place import INDEX
 from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
 from vector_index_mcp.notes.store.repository import Repository
@@ -41,6 +34,7 @@ _FETCH_FOR_READER_SECONDS = 30.0  # the same, while somebody reads
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 300.0
 _BURST_SECONDS = 0.2  # commits within this time are pushed together
 _ROUNDS = 5  # attempts to merge and push while others push as well
+_TRIES_WHILE_EDITED = 20
 _MOST_NEWS = 50
 
 
@@ -221,7 +215,7 @@ class Syncing:
                 if not is_known and (only := self._only_other(address, branch)) is not None:
                     notes += self._writer.alone(partial(self._go_on_as, only)).result()
                     branch = only
-            taken = self._writer.alone(partial(self._take_over, branch)).result()
+            taken = self._writer.alone(partial(self._taken_over, branch)).result()
             has_taken |= taken is not None
             notes += taken or ()
             ours = self._repository.commit_of(branch)
@@ -287,10 +281,21 @@ class Syncing:
         new, old = (name.removeprefix("refs/heads/") for name in (branch, before))
         return self._note([f"the remote has {new} and not {old}; the notes go on as {new}"])
 
+    def _taken_over(self, branch: str) -> list[str] | None:
+        """Do what `_take_over` does, anew if somebody saves a file that it changes meanwhile."""
+        for _ in range(_TRIES_WHILE_EDITED):
+            with suppress(EditedMeanwhile):
+                return self._take_over(branch)
+        return self._take_over(branch)
+
     def _take_over(self, branch: str) -> list[str] | None:
         """Move our branch forward to the remote's, or merge both; return what was decided.
 
         The result is None if neither was needed. Runs in the writer's thread.
+
+        Raises:
+            EditedMeanwhile: If somebody has saved a file that this changes; nothing was changed.
+            Refusal: If it is not possible.
         """
         writer, repository = self._writer, self._repository
         if repository.branch() != branch:
@@ -311,7 +316,7 @@ class Syncing:
 
     def _go_forward(self, branch: str, ours: str, theirs: str) -> list[str]:
         coming = by_moving(self._repository, ours, theirs)
-        self._put(coming, lambda: self._writer.move(branch, ours, theirs))
+        put(coming, self._writer, lambda: self._writer.move(branch, ours, theirs))
         return self._note(coming.notes)
 
     def _merge(self, branch: str, ours: str, theirs: str) -> list[str]:
@@ -323,63 +328,8 @@ class Syncing:
         if coming.notes:
             message += "\n\n" + "\n".join(coming.notes)
         commit = Commit(message, coming.files, merges=theirs, taken=coming.taken)
-        self._put(coming, lambda: self._writer.commit([commit]))
+        put(coming, self._writer, lambda: self._writer.commit([commit]))
         return self._note(coming.notes)
-
-    def _put(self, coming: Coming, then: Callable[[], object]) -> None:
-        """Change the files on the disk, then call `then` to commit; undo the files if it fails.
-
-        Raises:
-            Refusal: If a file would replace one that is in no commit, or cannot be written.
-        """
-        writer, disk, tree = self._writer, self._writer.disk, self._writer.tree
-        stay = self._staying(coming)
-        files = {path: data for path, data in coming.files.items() if path not in stay}
-        # Edits made by hand are committed by now. A file that still differs is one that
-        # `.gitignore` keeps out of the history: replacing it would lose it.
-        paths = [*files, *coming.copies]
-        if unkept := writer.by_hand.changed(tree, paths, is_needed=True):
-            raise Refusal(
-                Code.GIT_ERROR,
-                f"the remote also has {some(unkept)}, and the version here is in no commit and "
-                "would be lost; rename it here",
-            )
-        gone = [p for p, data in files.items() if data is None and disk.is_file(p)]
-        gone += [p for p, name in coming.links.items() if id_of_link(disk, p) == name]
-        puts = {path: data for path, data in files.items() if data is not None}
-        copies = {
-            path: copy_of_object(self._repository, name) for path, name in coming.copies.items()
-        }
-        puts = LineEnds(disk).as_checked_out(tree, puts)
-        # Removals come first: a file may become a folder, or a folder a file.
-        changes = (Change({}, tuple(gone), empties=True), Change(puts, copies=copies))
-        applied: list[applying.Applied] = []
-        with writer.index.locked():
-            try:
-                for change in changes:
-                    applied.append(applying.apply(disk, change))
-                then()
-            except BaseException:
-                for each in reversed(applied):
-                    each.undo()
-                raise
-        for each in applied:
-            each.finish()
-
-    def _staying(self, coming: Coming) -> set[str]:
-        """Return the files that stay as they are on the disk, where git made them otherwise."""
-        disk, tree = self._writer.disk, self._writer.tree
-        found = {
-            path
-            for path in filtered(disk, tree, coming.files)
-            if disk.is_file(path) and id_of_file(disk, path) != tree.id_of(path)
-        }
-        coming.notes += (
-            f"the remote has another version of {path}, which git keeps in another form; "
-            f"`git checkout -- {shlex.quote(path)}` in {disk.root} brings it to the disk"
-            for path in sorted(found)
-        )
-        return found
 
     def _note(self, news: list[str]) -> list[str]:
         for each in news:

@@ -11,7 +11,7 @@ from writing import put
 
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.applying import apply
+from vector_index_mcp.notes.store.applying import apply, states_of
 from vector_index_mcp.notes.store.disk import Change, Disk
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses links, modes and pipes")
@@ -41,7 +41,7 @@ def elsewhere(disk):
 
 def changed(disk, puts=(), drops=(), folder=""):
     data = {path: text.encode() for path, text in dict(puts).items()}
-    return apply(disk, Change(data, tuple(drops), folder))
+    return apply(disk, Change(data, tuple(drops), folder), states_of(disk, [*data, *drops]))
 
 
 def refusal(do, *arguments):
@@ -220,7 +220,7 @@ CHANGES = {
     "put": ({A: "new", B: "new"}, [], ""),
     "new": ({"projects/x/y/z.md": "new", A: "new"}, [], ""),
     "drop": ({}, [A, "projects/p/deep"], ""),
-    "put and drop": ({"index.json": "new", A: "new"}, ["projects/p"], ""),
+    "put and drop": ({"index.json": "new", "projects/q/a.md": "new"}, ["projects/p"], ""),
     "folder": ({"n/m/a": "1", "n/m/b": "2", "index.json": "{}", A: "new"}, [], "n/m"),
 }
 IMPOSSIBLE = {

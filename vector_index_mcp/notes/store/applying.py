@@ -36,8 +36,12 @@ _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 _MODE = 0o644
 
 
-class EditedMeanwhile(Exception):
+class EditedMeanwhile(Refusal):
     """A file was saved, made or removed since its state was noted; nothing was changed."""
+
+    def __init__(self, path: str) -> None:
+        words = f"{path} was saved again and again meanwhile; nothing was changed, try again"
+        super().__init__(Code.FILE_SYSTEM_ERROR, words, path=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +76,19 @@ def _state_of(status: os.stat_result | None) -> State | None:
     return status and State(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def apply(disk: Disk, change: Change, seen: States | None = None) -> "Applied":
+def apply(disk: Disk, change: Change, seen: States) -> "Applied":
     """Make a change. If a step fails, the earlier steps are undone.
 
     Args:
         disk: The store's files.
         change: What to change.
-        seen: The states that its files must have; other files may have any.
+        seen: The states of all its files before they were read; a file that it lacks is missing.
 
     Raises:
         EditedMeanwhile: If a file has another state.
         Refusal: If a step fails.
     """
-    applied = Applied(disk, seen or {})
+    applied = Applied(disk, seen)
     try:
         inner = {path: data for path, data in change.puts.items() if change.has_in_folder(path)}
         if inner:
@@ -192,12 +196,10 @@ class Applied:
         return dict.fromkeys(lacking) | {f"{path}{f[len(old) :]}": s for f, s in found.items()}
 
     def _check(self, now: States) -> None:
-        """Raise EditedMeanwhile if a file has another state than was noted.
-
-        If any were noted, a file that was not is new.
-        """
-        if self._seen and any(self._seen.get(path) != state for path, state in now.items()):
-            raise EditedMeanwhile
+        """Raise EditedMeanwhile if a file has another state than was noted."""
+        for path, state in now.items():
+            if self._seen.get(path) != state:
+                raise EditedMeanwhile(path)
 
     def drop_empty(self, folders: Iterable[str]) -> None:
         """Remove those of `folders` that are empty, and parents that become empty."""

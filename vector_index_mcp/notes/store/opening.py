@@ -159,11 +159,12 @@ class Opening:
 
     def _put_first_files(self) -> None:
         puts = {}
+        seen = applying.states_of(self._disk, (IGNORE, "README.md"))
         if (text := self._lacking_ignored()[1]) is not None:
             puts[IGNORE] = text.encode()
         if self._disk.status("README.md") is None:
             puts["README.md"] = _README.encode()
-        applying.apply(self._disk, Change(puts)).finish()
+        applying.apply(self._disk, Change(puts), seen).finish()
 
     def _lacking_ignored(self) -> tuple[str, str | None]:
         """Return the text of `.gitignore`, and the one to replace it by; None if it may stay."""
@@ -176,6 +177,7 @@ class Opening:
 
     def _maintain_ignored(self, branch: str, tree: Tree) -> None:
         """Add what `.gitignore` lacks. Files that it newly ignores stay, but only on the disk."""
+        seen = applying.states_of(self._disk, [IGNORE])
         own, text = self._lacking_ignored()
         if text is None:
             return
@@ -184,7 +186,7 @@ class Opening:
         files: dict[str, bytes | None] = {**placed.kept, **gone}
         commit = Commit("Updated .gitignore", files)
         with self.changing(), contextlib.ExitStack() as undoing:
-            applied = applying.apply(self._disk, Change(placed.on_disk))
+            applied = applying.apply(self._disk, Change(placed.on_disk), seen)
             undoing.callback(applied.undo)
             made = write(self._repository, branch, tree.commit, tree, [commit])
             undoing.pop_all()

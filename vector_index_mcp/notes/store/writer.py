@@ -220,7 +220,6 @@ class Writer:
         """
         made: list[_Made] = []
         for request in requests:
-            edited = "a file"
             for _ in range(_TRIES_WHILE_EDITED):
                 theirs = self._tried(request, made)
                 if theirs is None:
@@ -228,11 +227,8 @@ class Writer:
                 if theirs:
                     self._keep(made, kept)  # what was done before comes before, here as well
                     self.commit([Commit(about_by_hand(theirs), theirs, self._opening.author)])
-                    edited = some(theirs)
             else:
-                words = f"{edited} was saved again and again meanwhile; nothing was changed"
-                refusal = Refusal(Code.FILE_SYSTEM_ERROR, f"{words}, try again")
-                self._fail([request.future], refusal)
+                self._fail([request.future], applying.EditedMeanwhile(some(theirs or ["a file"])))
         self._keep(made, kept)
 
     def _tried(self, request: _Request, made: list[_Made]) -> Mapping[str, bytes | None] | None:
