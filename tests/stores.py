@@ -86,7 +86,7 @@ def writer_of(folder):
 def asked(writer, puts=(), drops=(), message="Changed", folder=""):
     """A change that the writer is asked for: contents by path, and what goes away."""
     puts = {path: text.encode() for path, text in dict(puts).items()}
-    plan = Plan(Change(puts, tuple(drops), folder), message, message)
+    plan = Plan(Change(puts, tuple(drops), folder=folder), message, message)
     return writer.ask(lambda: plan)
 
 

@@ -210,7 +210,6 @@ BROAD_EXCEPTS = {
     # Who waits for a change is told, and the next one is served; what has begun is undone.
     "notes/store/writer.py": 5,
     "notes/store/git_index.py": 1,  # the index of people's git is none of our change
-    "notes/coming.py": 1,
     "notes/store/applying.py": 3,
     "notes/store/program.py": 1,
     # A thread or the watching goes on, and tries again.

@@ -214,15 +214,10 @@ def put(coming: Coming, writer: Writer, then: Callable[[], object]) -> None:
         (Change(puts, copies=copies), {**seen, **dict.fromkeys(gone)}),
     )
     applied: list[applying.Applied] = []
-    with writer.index.locked():
-        try:
-            for change, before in steps:
-                applied.append(applying.apply(disk, change, before))
-            then()
-        except BaseException:
-            for each in reversed(applied):
-                each.undo()
-            raise
+    with writer.index.locked(), applying.or_undone(applied):
+        for change, before in steps:
+            applied.append(applying.apply(disk, change, before))
+        then()
     for each in applied:
         each.finish()
 

@@ -11,7 +11,7 @@ from writing import put
 
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.applying import apply, states_of
+from vector_index_mcp.notes.store.applying import apply, or_undone, states_of
 from vector_index_mcp.notes.store.disk import Change, Disk
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="uses links, modes and pipes")
@@ -41,7 +41,7 @@ def elsewhere(disk):
 
 def changed(disk, puts=(), drops=(), folder=""):
     data = {path: text.encode() for path, text in dict(puts).items()}
-    return apply(disk, Change(data, tuple(drops), folder), states_of(disk, [*data, *drops]))
+    return apply(disk, Change(data, tuple(drops), folder=folder), states_of(disk, [*data, *drops]))
 
 
 def refusal(do, *arguments):
@@ -248,6 +248,49 @@ def test_a_step_that_cannot_be_undone_stops_no_other(disk):
     applied.undo()
     assert files_of(disk.root) == before
     assert left(disk) == []
+
+
+SAVED = {
+    "over a new content": ({A: "new", B: "new"}, [], "", A, True),
+    "over a new file": ({"projects/q/a.md": "new", B: "new"}, [], "", "projects/q/a.md", False),
+    "in a new folder": ({"n/m/a": "1", "n/m/b": "2"}, [], "n/m", "n/m/mine.md", False),
+    "over a file of a new folder": ({"n/m/a": "1", "n/m/b": "2"}, [], "n/m", "n/m/a", False),
+    "in place of a removed file": ({B: "new"}, [A], "", A, True),
+    "in a removed folder": ({}, ["projects/p"], "", A, True),
+    "beside a removed file": ({}, ["projects/p"], "", "projects/p/mine.md", False),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_undoing_leaves_what_somebody_has_saved_meanwhile(disk, name):
+    puts, drops, folder, path, is_kept = SAVED[name]
+    before = files_of(disk.root)
+    applied = changed(disk, puts, drops, folder)
+    put(disk.root, path, "saved by hand")
+    others = applied.undo()
+    now = {each: data for each, data in files_of(disk.root).items() if data != "folder"}
+    assert now.pop(path) == b"saved by hand"
+    assert now == {p: data for p, data in before.items() if data != "folder" and p != path}
+    kept = [name for name in left(disk) if name.endswith(".kept")]
+    assert left(disk) == kept
+    assert bool(kept) == is_kept
+    assert bool(others) == (name != "beside a removed file")
+    disk.tidy()
+    if is_kept:
+        [kept] = [p for p in (disk.root / OWN / kept[0]).rglob("*") if p.is_file()] or [
+            disk.root / OWN / kept[0]
+        ]
+        assert kept.read_bytes() == before[path]
+
+
+def test_what_could_not_be_put_back_is_in_the_error(disk):
+    applied = changed(disk, {A: "new"})
+    put(disk.root, A, "saved by hand")
+    said = rf"^no space; but {A} was saved"
+    with pytest.raises(Refusal, match=said) as refused, or_undone([applied]):
+        raise Refusal(Code.GIT_COMMAND_FAILED, "no space", path=B)
+    assert refused.value.code == Code.GIT_COMMAND_FAILED
+    assert refused.value.context == {"path": B}
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -2,14 +2,15 @@
 
 A file that somebody saves while the change is being made must not be lost: whoever makes a plan
 notes the states of its files before they are read, and a step that meets another state raises
-`EditedMeanwhile`, with all steps undone.
+`EditedMeanwhile`, with all steps undone. Nor does undoing replace or remove what somebody has saved
+since: it stays, and what cannot be put back is kept in the work folder.
 """
 
 import contextlib
 import errno
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,13 +20,16 @@ from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import WORK, Change, Disk, reported
 from vector_index_mcp.notes.store.steps import (
+    KEPT,
     OLD,
     PART,
     Copied,
     copy_of_file,
     mode_of,
     parted,
+    put_back,
     remove,
+    status_of,
     token,
     write,
 )
@@ -34,6 +38,7 @@ _log = logging.getLogger(__name__)
 
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 _MODE = 0o644
+_MOST_NAMED = 3
 
 
 class EditedMeanwhile(Refusal):
@@ -89,7 +94,7 @@ def apply(disk: Disk, change: Change, seen: States) -> "Applied":
         Refusal: If a step fails.
     """
     applied = Applied(disk, seen)
-    try:
+    with or_undone([applied]):
         inner = {path: data for path, data in change.puts.items() if change.has_in_folder(path)}
         if inner:
             applied.make(change.folder, inner)
@@ -102,10 +107,39 @@ def apply(disk: Disk, change: Change, seen: States) -> "Applied":
             applied.drop(path)
         if change.empties:
             applied.drop_empty({parted(path)[0] for path in change.drops})
-    except BaseException:
-        applied.undo()
-        raise
     return applied
+
+
+@contextmanager
+def or_undone(made: Sequence["Applied"]) -> Iterator[None]:
+    """Undo changes, the last one first, if the context fails.
+
+    Raises:
+        Refusal: In place of one from the context, if files could not be put back.
+    """
+    try:
+        yield
+    except BaseException as error:
+        others = sorted(path for each in reversed(made) for path in each.undo())
+        # After an edit the change is tried again, and meets it.
+        if others and isinstance(error, Refusal) and not isinstance(error, EditedMeanwhile):
+            raise Refusal(
+                error.code,
+                f"{error}; but {', '.join(others[:_MOST_NAMED])} was saved meanwhile, or cannot be "
+                f"written, and stays; what was there before is in the history, or in {WORK} under "
+                f"a name that ends with {KEPT}",
+                **error.context,
+            ) from error
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    path: str
+    undo: Callable[[], bool]
+    """Undoes the step, and returns whether all is as before."""
+    old: str = ""
+    """The name in the work folder of what it replaced or removed."""
 
 
 class Applied:
@@ -118,7 +152,7 @@ class Applied:
     def __init__(self, disk: Disk, seen: States) -> None:
         self._disk = disk
         self._seen = seen
-        self._undoing: list[Callable[[], None]] = []
+        self._undoing: list[_Step] = []
         self._left: list[str] = []
 
     def put(self, path: str, data: bytes | Copied) -> None:
@@ -142,12 +176,14 @@ class Applied:
                         self._left.append(old)
                     # What is saved between this look and the move, two system calls, is lost.
                     self._check(states_of(self._disk, [path]))
+                    ours = _state_of(work.status(part))
                     work.move(part, folder, name)
                 except BaseException:
                     with contextlib.suppress(OSError):
                         work.remove(part)
                     raise
-                self._undoing.append(lambda: self._unput(path, old if mode is not None else ""))
+                kept = old if mode is not None else ""
+                self._undoing.append(_Step(path, lambda: self._unput(path, kept, ours), kept))
                 folder.sync()
 
     def _keep(
@@ -170,9 +206,10 @@ class Applied:
                     for file, data in files.items():
                         write(made, file.removeprefix(f"{path}/"), data, _MODE)
                     made.sync()
+                    ours = {each: _state_of(made.status(each)) for each in made.names()}
                 with self._folder(above) as folder:
                     work.move(part, folder, name)
-                    self._undoing.append(lambda: self._unmake(path))
+                    self._undoing.append(_Step(path, lambda: self._unmake(path, ours)))
                     folder.sync()
             except BaseException:
                 remove(work, part)
@@ -185,7 +222,7 @@ class Applied:
             old = token(OLD)
             folder.move(name, work, old)
             self._left.append(old)
-            self._undoing.append(lambda: self._undrop(path, old))
+            self._undoing.append(_Step(path, lambda: self._undrop(path, old), old))
             self._check(self._dropped(path, f"{WORK}/{old}"))
             folder.sync()
 
@@ -216,18 +253,34 @@ class Applied:
                     if error.errno in _NOT_EMPTY or beneath.tells_absence(error):
                         continue
                     raise
-                self._undoing.append(partial(self._make_again, path))
+                self._undoing.append(_Step(path, partial(self._make_again, path)))
                 folder.sync()
             pending.append(above)
 
-    def undo(self) -> None:
-        """Undo all steps, the last one first; a step that cannot be undone stops no other."""
+    def undo(self) -> list[str]:
+        """Undo all steps, the last one first; a step that cannot be undone stops no other.
+
+        Return the files and folders that are not as before, since somebody has saved them, or the
+        system refuses.
+        """
+        others = []
         while self._undoing:
+            step = self._undoing.pop()
             try:
-                self._undoing.pop()()
-            except OSError as error:  # the store may have been moved away
+                if step.undo():
+                    continue
+            except (OSError, Refusal) as error:  # the store may have been moved away
                 _log.warning("a change of the notes in %s stays: %s", self._disk.root, error)
+            others.append(step.path)
+            if step.old:
+                self._keep_for_good(step.old)
         self.finish()
+        return others
+
+    def _keep_for_good(self, old: str) -> None:
+        self._left.remove(old)
+        with contextlib.suppress(OSError), self._disk.work() as work:
+            work.replace(old, old.removesuffix(OLD) + KEPT)
 
     def finish(self) -> None:
         """Make the change final: delete what it replaced."""
@@ -247,37 +300,48 @@ class Applied:
             at = parted(at)[0]
         with beneath.opened(self._disk.root, path, is_made=True) as folder:
             if missing:
-                self._undoing.append(lambda: self._remove_empty(missing))
+                self._undoing.append(_Step(path, lambda: self._remove_empty(missing)))
                 with beneath.opened(self._disk.root, at) as above:
                     above.sync()
             yield folder
 
-    def _unput(self, path: str, old: str) -> None:
+    def _unput(self, path: str, old: str, ours: State | None) -> bool:
         above, name = parted(path)
+        if not old and self._disk.status(path) is None:
+            return True
         with self._disk.work() as work, beneath.opened(self._disk.root, above) as folder:
+            if _state_of(status_of(folder, name)) not in {None, ours}:
+                return False
             if old:
                 work.move(old, folder, name)
             else:
                 folder.remove(name)
+        return True
 
-    def _undrop(self, path: str, old: str) -> None:
+    def _undrop(self, path: str, old: str) -> bool:
         above, name = parted(path)
         with self._disk.work() as work, beneath.opened(self._disk.root, above) as folder:
-            work.move(old, folder, name)
+            return put_back(work, old, folder, name)
 
-    def _unmake(self, path: str) -> None:
+    def _unmake(self, path: str, ours: States) -> bool:
         above, name = parted(path)
-        with self._disk.work() as work, beneath.opened(self._disk.root, above) as folder:
-            old = token(OLD)
-            folder.move(name, work, old)
-            self._left.append(old)
+        with beneath.opened(self._disk.root, above) as folder:
+            with folder.below(name) as made:
+                for file, state in ours.items():
+                    if _state_of(status_of(made, file)) == state:
+                        made.remove(file)
+                if made.names():
+                    return False
+            folder.remove_folder(name)
+        return True
 
-    def _make_again(self, path: str) -> None:
+    def _make_again(self, path: str) -> bool:
         with beneath.opened(self._disk.root, path, is_made=True):
-            pass
+            return True
 
-    def _remove_empty(self, paths: list[str]) -> None:
+    def _remove_empty(self, paths: list[str]) -> bool:
         for path in paths:
             above, name = parted(path)
             with contextlib.suppress(OSError), beneath.opened(self._disk.root, above) as folder:
                 folder.remove_folder(name)
+        return True

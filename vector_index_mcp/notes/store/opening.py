@@ -185,11 +185,10 @@ class Opening:
         gone = dict.fromkeys(newly_ignored(tree.paths(), own, text))
         files: dict[str, bytes | None] = {**placed.kept, **gone}
         commit = Commit("Updated .gitignore", files)
-        with self.changing(), contextlib.ExitStack() as undoing:
+        with self.changing():
             applied = applying.apply(self._disk, Change(placed.on_disk), seen)
-            undoing.callback(applied.undo)
-            made = write(self._repository, branch, tree.commit, tree, [commit])
-            undoing.pop_all()
+            with applying.or_undone([applied]):
+                made = write(self._repository, branch, tree.commit, tree, [commit])
             applied.finish()
         tree.note(made, [commit])
 

@@ -15,6 +15,8 @@ _TOKEN_BYTES = 8
 OLD, PART = ".old", ".part"
 LEFT = (OLD, PART)
 """What the names end with that files have in the work folder."""
+KEPT = ".kept"
+"""The ending for what nobody removes: an old file that could not be put back."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
@@ -100,3 +102,32 @@ def remove(work: beneath.Folder, name: str) -> None:
             shutil.rmtree(name if work.at is not None else work.path / name, dir_fd=work.at)
         else:
             work.remove(name)
+
+
+def status_of(folder: beneath.Folder, name: str) -> os.stat_result | None:
+    """Return the state (`lstat`) of an entry; None if there is none."""
+    try:
+        return folder.status(name)
+    except FileNotFoundError:
+        return None
+
+
+def put_back(work: beneath.Folder, old: str, folder: beneath.Folder, name: str) -> bool:
+    """Move a file or folder back; return whether that was possible.
+
+    What has its place by now stays. Of a folder, the files without such are moved.
+
+    Raises:
+        OSError: If the system refuses.
+    """
+    there = status_of(folder, name)
+    if there is None:
+        work.move(old, folder, name)
+        return True
+    if not stat.S_ISDIR(there.st_mode) or not stat.S_ISDIR(work.status(old).st_mode):
+        return False
+    with work.below(old) as source, folder.below(name) as target:
+        are_back = [put_back(source, each, target, each) for each in source.names()]
+    if all(are_back):
+        work.remove_folder(old)
+    return all(are_back)

@@ -261,10 +261,9 @@ class Writer:
         if not made:
             return
         try:
-            self.commit([each.commit for each in made])
+            with applying.or_undone([each.applied for each in made]):
+                self.commit([each.commit for each in made])
         except Exception:
-            for each in reversed(made):
-                each.applied.undo()
             self.tree.forget()  # its files now include changes that were undone
             raise
         for each in made:
