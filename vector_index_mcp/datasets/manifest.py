@@ -70,8 +70,17 @@ def read(path: Path, root: Path, project: Path) -> Manifest:
             relative to the manifest's folder.
 
     Raises:
-        BadDatasetError: If the manifest is not valid, or names files that it must not.
+        BadDatasetError: If the manifest is not valid, or names files that it must not, or that
+            cannot be looked at.
     """
+    try:
+        return _read(path, root, project)
+    except OSError as error:  # such as a folder that nobody may enter
+        place = error.filename or path.parent
+        raise BadDatasetError(f"{place} cannot be looked at ({error.strerror})") from error
+
+
+def _read(path: Path, root: Path, project: Path) -> Manifest:
     fields = _checked(_parsed(path))
     index = _resolved(fields["index"], "Index", path, root, project)
     metadata = _resolved(fields["metadata"], "Metadata file", path, root, project)

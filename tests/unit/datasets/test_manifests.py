@@ -2,6 +2,10 @@
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -197,3 +201,42 @@ def test_the_folder_of_all_datasets_is_no_index(tmp_path):
     (root / "sample/index/docs.index").write_bytes(b"x")
     write(root / "sample/metadata.json", [])
     assert read_of(root, manifest()).index == root / "sample/index/docs.index"
+
+
+READ_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from vector_index_mcp.datasets.manifest import read
+from vector_index_mcp.datasets.refusal import BadDatasetError
+"".encode("utf-16-le")  # Python imports codecs late, and nobody may read them
+if os.geteuid() == 0:  # to whom nothing is forbidden
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+root = Path(sys.argv[1])
+try:
+    read(root / "sample/manifest.json", root, root.parent)
+except BadDatasetError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user numbers")
+@pytest.mark.parametrize("mode", [0o000, 0o744], ids=["not to be listed", "not to be entered"])
+def test_a_folder_that_nobody_may_enter_is_the_error_of_its_dataset(mode):
+    with tempfile.TemporaryDirectory() as above:
+        root = Path(above, "datasets")
+        (root / "sample/index").mkdir(parents=True)
+        (root / "sample/index/docs.index").write_bytes(b"x")
+        write(root / "sample/metadata.json", [])
+        write(root / "sample/manifest.json", manifest())
+        for folder in (Path(above), root, root / "sample"):
+            folder.chmod(0o755)
+        (root / "sample/index").chmod(mode)
+        command = [sys.executable, "-c", READ_AS_NOBODY, str(root)]
+        try:
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        finally:
+            (root / "sample/index").chmod(0o755)
+    assert "sample/index" in said
