@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from kept import kept_by_hand
@@ -15,6 +16,7 @@ from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store import upkeep
+from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.upkeep import without_pruning
 
 A = "projects/p/a.md"
@@ -168,3 +170,25 @@ def test_a_work_tree_of_another_repository_is_refused(tmp_path):
         with pytest.raises(Refusal):
             opened(writer)
     assert state_of(tmp_path / "store") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("does", ["prepares", "runs git"])
+def test_two_who_begin_at_once_do_not_disturb_each_other(writer, tmp_path, monkeypatch, does):
+    one, other = (Repository(writer.disk, tmp_path / "fresh") for _ in range(2))
+    begun, link = [], Path.symlink_to
+
+    def linked(path, target):
+        if not begun:
+            begun.append(path)
+            if does == "prepares":
+                other.prepare()
+            begun.append(other.done("for-each-ref", "refs/heads"))
+        link(path, target)
+
+    monkeypatch.setattr(Path, "symlink_to", linked)
+    one.prepare()
+    assert begun[1] and one.done("for-each-ref", "refs/heads") == begun[1]
+    assert sorted(path.name for path in (tmp_path / "fresh/git").iterdir()) == [
+        "HEAD", "config", "objects", "packed-refs", "refs", "shallow",
+    ]  # fmt: skip

@@ -122,13 +122,11 @@ class Repository:
         self._check_links("objects", deepest=1)
         try:
             (self._ours / "objects").mkdir(parents=True, exist_ok=True)
+            for name in _SHARED:
+                _link_anew(self._ours / name, self._disk.root / GIT / name)
+            # HEAD comes last: once it is there, others take the folder for whole.
             for name, text in (("config", _SETTINGS), ("HEAD", f"ref: {MAIN}\n")):
                 _write_anew(self._ours / name, text.encode())
-            for name in _SHARED:
-                link, target = self._ours / name, self._disk.root / GIT / name
-                if not link.is_symlink() or link.readlink() != target:
-                    link.unlink(missing_ok=True)
-                    link.symlink_to(target)
         except OSError as error:
             raise Refusal(
                 Code.GIT_ERROR,
@@ -330,7 +328,7 @@ class Repository:
         Raises:
             Refusal: If git is not installed, or does not end in time.
         """
-        if not self._ours.exists():  # somebody has emptied the state folder
+        if not (self._ours / "HEAD").exists():  # somebody has emptied the state folder
             self.prepare()
         if arguments[0] not in _OF_NO_REPOSITORY:
             self._check_format()
@@ -376,6 +374,19 @@ def _write_anew(path: Path, data: bytes) -> None:
     with contextlib.suppress(FileNotFoundError):
         if path.read_bytes() == data:
             return
-    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    part = _part_of(path)
     part.write_bytes(data)
     part.replace(path)
+
+
+def _link_anew(path: Path, target: Path) -> None:
+    """Have a link lead to `target`, in one step: others may make it at the same time."""
+    if not path.is_symlink() or path.readlink() != target:
+        part = _part_of(path)
+        part.unlink(missing_ok=True)
+        part.symlink_to(target)
+        part.replace(path)
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
