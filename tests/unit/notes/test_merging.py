@@ -779,6 +779,16 @@ def test_a_task_of_an_older_program():
     assert bare.files == {TODO + f"1/TASK-002-a {NAMED}.md": theirs.encode()}
 
 
+@pytest.mark.parametrize("is_ours", [False, True])
+def test_a_task_of_an_older_program_gets_the_state_that_it_lacks(is_ours):
+    path = TODO + "1/TASK-001-a.md"
+    created, state = "created: 'x'\n", "completed: true\nupdated: '2026-01-02T00:00:00.000Z'\n"
+    base = f"---\n{created}---\n# A\n"
+    sides = [f"---\n{created}---\n# A changed\n", f"---\n{created}{state}---\n# A\n"]
+    found = result({path: base}, *({path: text} for text in (sides if is_ours else sides[::-1])))
+    assert found[path] == f"---\n{created}{state}---\n# A changed\n".encode()
+
+
 def todo(number, created, *tasks, folder=TODO):
     """The files of a to-do; its tasks are numbered from 1 on."""
     files = {f"{folder}{number}/index.json": {"created": created, "description": created}}

@@ -20,7 +20,8 @@ def merged(base: str | None, ours: str, theirs: str) -> tuple[str, bool]:
     decided = verdict(None if base is None else _bare(base), _bare(ours), _bare(theirs))
     states = {key: _state([front for front, _ in sides], key) for key in (_COMPLETED, UPDATED)}
     front, rest = sides[decided is Verdict.THEIRS]
-    front.entries.update((key, entry) for key, entry in states.items() if key in front.entries)
+    if front.first:
+        front.entries |= {key: entry for key, entry in states.items() if entry}
     return front.text + rest, decided is Verdict.BOTH
 
 
