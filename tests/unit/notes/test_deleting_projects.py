@@ -1,9 +1,11 @@
 """A project that is deleted takes nothing of another one with it."""
 
 import json
+import os
 
 import pytest
 from kept import kept_in
+from processes import posix_only
 
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
@@ -57,6 +59,34 @@ def test_an_entry_that_names_no_folder_keeps_nothing(kept):
     enter(kept, evil="evil", also="../projects/evil", gone="gone")
     assert delete(kept, "evil") == "Project 'evil' successfully deleted"
     assert "projects/evil/main.md" not in kept.texts
+
+
+@pytest.mark.slow
+@posix_only
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/hosts")])
+def test_what_no_commit_can_have_is_not_deleted(kept, make):
+    (kept.home / "projects/evil/deep").mkdir()
+    there = kept.home / "projects/evil/deep/there"
+    make(there)
+    with pytest.raises(Refusal, match="evil/deep/there would be lost, because it is a link") as why:
+        delete(kept, "evil")
+    assert why.value.code is Code.FILE_SYSTEM_ERROR
+    assert os.path.lexists(there)
+    assert kept.texts["projects/evil/main.md"] == b"x"
+    there.unlink()
+    delete(kept, "evil")
+    assert not (kept.home / "projects/evil").exists()
+
+
+@pytest.mark.slow
+@posix_only
+def test_a_link_that_is_committed_and_one_of_an_editor_go(kept):
+    (kept.home / "projects/evil/link").symlink_to("main.md")
+    kept.person("add", "--all")
+    kept.person("commit", "--quiet", "-m", "A link")
+    (kept.home / "projects/evil/.#main.md").symlink_to("ann@laptop.123")
+    delete(kept, "evil")
+    assert not (kept.home / "projects/evil").exists()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from vector_index_mcp.notes.store.checkout import INDEX_OF_GIT, Checkout, submod
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.filters import filtered
 from vector_index_mcp.notes.store.history import Tree, id_of, is_ours
-from vector_index_mcp.notes.store.large import id_of_file
+from vector_index_mcp.notes.store.large import id_of_file, id_of_link
 from vector_index_mcp.notes.store.line_ends import LineEnds
 from vector_index_mcp.notes.store.steps import folders_of
 
@@ -28,6 +28,7 @@ NEVER_KEPT = (
     "activity.log*\n.DS_Store\nThumbs.db\n*.tmp\n*.temp\n*.swp\n*.swx\n*~\n.#*\n\\#*#\n"
 )
 """What each `.gitignore` has: temporary files of editors and systems, our log."""
+_NONE = "no link"
 _MOST_FILES = 200_000
 _DEEPEST = 20
 _MOST_NAMED = 3  # in a commit's message
@@ -81,18 +82,36 @@ class ByHand:
         return found
 
     def check_can_go(self, tree: Tree, folder: str) -> None:
-        """Check that deleting a folder loses nothing: an ignored file is in no commit.
+        """Check that deleting a folder loses nothing that no commit will have.
 
         Temporary files of editors and systems may be lost.
 
         Raises:
-            Refusal: If the folder contains a file that the user's `.gitignore` names.
+            Refusal: If the folder contains a file that the user's `.gitignore` names, or a link, a
+                pipe or the like that is not in the history as it is.
         """
         rules, expendable = self._rules(), patterns_of(NEVER_KEPT)
+
+        def is_expendable(path: str) -> bool:
+            return is_ours(path) and _is_ignored(expendable, path)
+
+        others = [
+            path
+            for path in self.disk.others(folder)
+            if not is_expendable(path)
+            and (id_of_link(self.disk, path) or _NONE) != tree.id_of(path)
+        ]
+        if others:
+            raise Refusal(
+                Code.FILE_SYSTEM_ERROR,
+                f"{some(others)} would be lost, because it is a link, a pipe or the like, and in "
+                "no commit; move it elsewhere, or delete it by hand",
+                path=others[0],
+            )
         found = [
             path
             for path in self.disk.files(folder)
-            if _is_ignored(rules, path) and not (is_ours(path) and _is_ignored(expendable, path))
+            if _is_ignored(rules, path) and not is_expendable(path)
         ]
         found = [path for path in found if self.changed(tree, [path], is_needed=True)]
         if found:

@@ -184,6 +184,20 @@ class Disk:
             elif stat.S_ISREG(status.st_mode):
                 yield path
 
+    def others(self, folder: str) -> Iterator[str]:
+        """Yield the paths of all links, pipes and the like below a folder.
+
+        Raises:
+            Refusal: If a folder cannot be read.
+        """
+        with reported(folder), beneath.entries(self.root, folder) as entries:
+            found = [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries]
+        for name, mode in sorted(found):
+            if stat.S_ISDIR(mode):
+                yield from self.others(f"{folder}/{name}")
+            elif not stat.S_ISREG(mode):
+                yield f"{folder}/{name}"
+
     # -- our own files ---------------------------------------------------------------------
 
     @contextmanager
