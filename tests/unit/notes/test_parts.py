@@ -31,6 +31,9 @@ HEADINGS = {
     "## A\r\ntext\r\n## B\r\n": ["A", "B"],
     "## ## A": ["## A"],
     "text\n## A": ["A"],
+    "\ufeff## A": ["A"],
+    "\ufeff\n## A": ["A"],
+    "text\n\ufeff## A": [],
     "##A": [],
     "##": [],
     "## ": [],
@@ -55,6 +58,7 @@ CODE = {
     "```\n## no\n`````\n## A": ["A"],
     "````\n## no\n```\n## no": [],
     "```\r\n## no\r\n```\r\n## A\r\n": ["A"],
+    "\ufeff```\n## no\n```\n## A": ["A"],
     "```\n## no": [],
     "~~~\n## no\n```\n## no": [],
     "```\n## no\n```\n## A\n```\n## no\n```\n## B": ["A", "B"],
@@ -176,3 +180,13 @@ def test_titles_that_went_missing_are_named():
     assert parts.swallowed(["A", "B"], split("## A\n```\n## B")) == "B"
     assert parts.swallowed(["A", "A"], split("## A")) == "A"
     assert parts.swallowed([], split("## A")) == ""
+
+
+def test_a_byte_order_mark_stays_at_the_top():
+    text = "\ufeff## A\n\na\n\n## B\n\nb\n"
+    found = split(text)
+    assert (found.head, found.titles, found.text) == ("\ufeff", ["A", "B"], text)
+    assert parts.replaced(found, 0, "new\n").text == "\ufeff## A\n\nnew\n\n## B\n\nb\n"
+    assert parts.removed(found, 0).text == "\ufeff## B\n\nb\n"
+    added = parts.inserted(found, 0, parts.made("C", "c\n"))
+    assert added.text == "\ufeff## C\n\nc\n\n## A\n\na\n\n## B\n\nb\n"

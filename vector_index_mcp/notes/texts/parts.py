@@ -16,6 +16,7 @@ from vector_index_mcp.engine.fences import lines_of_code, open_fence
 _HEADING = re.compile(r"##[ \t]+(\S.*)")
 _MARK = "## "
 _BETWEEN = "\n\n"  # a blank line
+_BOM = "\ufeff"  # some editors begin a file with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,11 @@ class Parts:
 
 def split(text: str) -> Parts:
     """Split `text`."""
-    lines = text.split("\n")
+    mark = _mark_of(text)
+    lines = text.removeprefix(mark).split("\n")
     code = lines_of_code(lines)
     starts: list[tuple[int, str]] = []
-    position = 0
+    position = len(mark)
     for number, line in enumerate(lines):
         if line.startswith("##") and number not in code and (found := _HEADING.match(line)):
             starts.append((position, found[1].strip()))
@@ -143,15 +145,17 @@ def inserted(parts: Parts, number: int, part: Part) -> Parts:
     """Return `parts` with a new part before the part `number`, or at the end."""
     before, after = _before(parts, number), parts.parts[number:]
     # An empty text gets blank lines at its top, as in the original program.
-    return _composed(_closed(before) if before or not after else "", part, after)
+    is_closed = before != _mark_of(before) or not after
+    return _composed(_closed(before) if is_closed else before, part, after)
 
 
 def removed(parts: Parts, number: int) -> Parts:
     """Return `parts` without the part `number`; one blank line stays in its place."""
     before, after = _before(parts, number), parts.parts[number + 1 :]
-    if before.strip():
-        before = _closed(before) if after else f"{_without_end(before)}\n"
-    return split((before if before.strip() else "") + _text_of(after))
+    mark = _mark_of(before)
+    if before.removeprefix(mark).strip():
+        mark = _closed(before) if after else f"{_without_end(before)}\n"
+    return split(mark + _text_of(after))
 
 
 def swallowed(titles: Sequence[str], parts: Parts) -> str:
@@ -167,6 +171,10 @@ def swallowed(titles: Sequence[str], parts: Parts) -> str:
 def _composed(before: str, part: Part, after: Sequence[Part]) -> Parts:
     text = f"{_without_end(part.text)}{_BETWEEN}" if after else part.text
     return split(before + text + _text_of(after))
+
+
+def _mark_of(text: str) -> str:
+    return _BOM if text.startswith(_BOM) else ""
 
 
 def _before(parts: Parts, number: int) -> str:
