@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import threading
+import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -147,6 +148,24 @@ async def test_a_search_that_has_begun_ends_on_the_old_one(root):
             await eventually(is_gone)
             embedder.release()
         assert found[0] == "docs/errors.md"
+
+
+async def test_no_drive_of_a_dataset_that_hangs_would_stop_other_answers(root, monkeypatch):
+    """Whatever is looked at on the drive is looked at in a thread of its own."""
+    answering, stat, looked = threading.get_ident(), os.stat, []
+
+    def seen(path, *arguments, **options):
+        if str(path).startswith(str(root.parent)) and threading.get_ident() == answering:
+            looked.append(traceback.format_stack(limit=6))
+        return stat(path, *arguments, **options)
+
+    await put(root)
+    monkeypatch.setattr(os, "stat", seen)
+    async with running(root) as service:
+        assert await ids(service) == ["sample"]
+        assert await paths(service)
+    monkeypatch.undo()
+    assert not looked, "".join(looked[0])
 
 
 async def test_a_bad_dataset_is_told_and_mended(root):

@@ -40,15 +40,20 @@ async def prepare(manifest: Manifest, folder: Path) -> Path:
     Raises:
         BadDatasetError: If the dataset cannot be read.
     """
-    if table.is_ours(manifest.index):
-        return folder if table.is_ours(folder) else await _kept(manifest.index, folder)
-    if not table.is_ours(folder):
-        with _reported():
-            await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
-            size = sum(file.stat().st_size for file in (manifest.metadata, manifest.index))
-        seconds = _SECONDS + size / _BYTES_PER_SECOND
-        await _done(seconds, _CONVERTING, str(manifest.index), str(manifest.metadata), str(folder))
+    if await anyio.to_thread.run_sync(table.is_ours, folder):
+        return folder
+    if await anyio.to_thread.run_sync(table.is_ours, manifest.index):
+        return await _kept(manifest.index, folder)
+    with _reported():
+        await anyio.Path(folder.parent).mkdir(parents=True, exist_ok=True)
+        size = await anyio.to_thread.run_sync(_size_of, manifest)
+    seconds = _SECONDS + size / _BYTES_PER_SECOND
+    await _done(seconds, _CONVERTING, str(manifest.index), str(manifest.metadata), str(folder))
     return folder
+
+
+def _size_of(manifest: Manifest) -> int:
+    return sum(file.stat().st_size for file in (manifest.metadata, manifest.index))
 
 
 async def prove(index: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import numpy as np
 
 from vector_index_mcp.datasets import rows
@@ -54,7 +55,7 @@ class Dataset:
             BadDatasetError: If there is no table, or it has another version.
             StoreError: If the table cannot be read.
         """
-        facts = facts_of(folder)
+        facts = await anyio.to_thread.run_sync(facts_of, folder)
         return cls(manifest, facts, folder, await opened(folder))
 
     @property

@@ -182,7 +182,7 @@ async def make(index: Index, below: str, about: About, folder: Path) -> Made:
             folder, filled.documents, rows.count, filled.left_out, model.name, model.dimension
         )
         await anyio.to_thread.run_sync(_describe, part, about, made)
-        part.rename(folder)
+        await anyio.Path(part).rename(folder)
     finally:
         await removed(part)  # it exists only if something has failed
     return made

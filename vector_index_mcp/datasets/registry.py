@@ -341,7 +341,7 @@ class Registry:
             try:
                 dataset = await self._opened(described, made)
             except (BadDatasetError, VectorIndexError):
-                if not table.is_ours(made):
+                if not await anyio.to_thread.run_sync(table.is_ours, made):
                     raise
                 # The table in the cache may be damaged: make it again.
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))

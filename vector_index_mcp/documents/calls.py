@@ -206,7 +206,7 @@ def _collection(state: CollectionState) -> Values:
 
 async def _add(documents: Documents, given: Given, tell: Tell) -> Values:
     path = Path(given.text("path"))
-    if not path.is_absolute() or not path.is_dir():  # noqa: ASYNC240 - delays this answer alone
+    if not path.is_absolute() or not await anyio.to_thread.run_sync(path.is_dir):
         raise SettingsError(f"Folder not found: {path}\nName a folder that exists.")
     new = Collection(given.text("name"), path, given.text("pattern", DEFAULT_PATTERN))
     async with beside(_tell_forever, documents, tell):
