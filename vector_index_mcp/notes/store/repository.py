@@ -328,9 +328,11 @@ class Repository:
         Raises:
             Refusal: If git is not installed, or does not end in time.
         """
-        if not (self._ours / "HEAD").exists():  # somebody has emptied the state folder
+        is_read = arguments[0] not in _OF_NO_REPOSITORY
+        # Somebody may have emptied the state folder.
+        if not (self._ours / ("HEAD" if is_read else "")).exists():
             self.prepare()
-        if arguments[0] not in _OF_NO_REPOSITORY:
+        if is_read:
             self._check_format()
         if environment is None:
             environment = git.environment() if as_user else git.without_settings()
