@@ -80,7 +80,7 @@ class Times:
         try:
             head = head_of(store)
             committed = last_changes(store, head, folder)
-            edited = ByHand(store.disk).changed(tree_of(store.repository, head))
+            edited = ByHand(store.disk).edited(tree_of(store.repository, head))
         except Refusal as refusal:
             self.problem = str(refusal)
             return
@@ -182,7 +182,7 @@ def _looked_at(store: Store, writer: Writer) -> store_calls.Storage:
     if head:
         writer.tree.follow(head)
         return store_calls.look(writer)
-    return _without_history("", tuple(sorted(writer.by_hand.changed(writer.tree))))
+    return _without_history("", tuple(writer.by_hand.edited(writer.tree)))
 
 
 def _without_history(problem: str, uncommitted: tuple[str, ...] = ()) -> store_calls.Storage:

@@ -60,7 +60,7 @@ def look(writer: Writer) -> Storage:
     return Storage(
         repository.branch().removeprefix("refs/heads/"),
         last.output.decode("utf-8", "replace").strip(),
-        tuple(sorted(writer.by_hand.changed(tree))),
+        tuple(writer.by_hand.edited(tree)),
         "",
         tuple(_left_alone(writer)),
     )

@@ -375,6 +375,33 @@ def test_an_edit_among_several_changes_is_in_its_place(writer, store):
     assert whole(store)
 
 
+@pytest.mark.slow
+def test_very_many_edits_are_several_commits(writer, store, tmp_path, monkeypatch):
+    """All of them at once may be more than the memory."""
+    monkeypatch.setattr("vector_index_mcp.notes.store.byhand._MOST_BYTES", 1_000)
+
+    def edited(number):
+        for name in range(5):
+            put(store, f"projects/p/{number}{name}.md", f"{number}{name}" * 300)
+
+    edited(1)
+    (store / A).unlink()
+    assert len(writer.alone(lambda: writer.by_hand.edited(writer.tree)).result()) == 6
+    assert writer.alone(writer.take_over_by_hand).result() == 6
+    assert len(log(store)) == 2 + 3
+    assert {author for author, _ in log(store)[:3]} == {ANN}
+    assert whole(store)
+    edited(2)
+    with writer_of(tmp_path) as another:
+        opened(another)
+    assert len(log(store)) == 2 + 3 + 3
+    assert whole(store)
+    edited(3)
+    wrote(writer, {}, ["projects/p"], message="Removed")
+    assert log(store)[0] == (OURS, "Removed")
+    assert whole(store)
+
+
 def test_a_nameless_person_is_named_by_what_they_do(tmp_path, monkeypatch):
     Path(settings_of_ann(tmp_path)["GIT_CONFIG_GLOBAL"]).write_text("", encoding="utf-8")
     put(tmp_path / "store", "projects/p/a.md", "mine")

@@ -256,7 +256,7 @@ def _todos(store: Store) -> tuple[str, list[Problem]]:
 
 
 def _not_committed(store: Store) -> tuple[str, list[Problem]]:
-    changed = ByHand(store.disk).changed(tree_of(store.repository, head_of(store)))
+    changed = ByHand(store.disk).edited(tree_of(store.repository, head_of(store)))
     if not changed:
         return "everything is committed", []
     count = counted(len(changed), "file")

@@ -153,7 +153,7 @@ def state_now(disk: Disk, tree: Tree, by_hand: ByHand, project: str) -> State:
     if found is None:
         return State(None)
     below = f"{found.folder}/"
-    edited = (path for path in by_hand.changed(tree) if path.startswith(below))
+    edited = (path for path in by_hand.edited(tree) if path.startswith(below))
     large = {path for path, is_committed in by_hand.large.items() if is_committed}
     paths = {*tree.below(found.folder), *edited} - large
     read = ((path, disk.read(path)) for path in sorted(paths))

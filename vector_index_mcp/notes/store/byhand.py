@@ -31,6 +31,7 @@ NEVER_KEPT = (
 _NONE = "no link"
 _MOST_FILES = 200_000
 _DEEPEST = 20
+_MOST_BYTES = 50_000_000  # in memory at once, and one file more
 _MOST_NAMED = 3  # in a commit's message
 
 
@@ -131,41 +132,71 @@ class ByHand:
             tree: The files of the last commit.
             paths: The files to look at; None for all.
             is_needed: Whether these files are about to be replaced or removed. Then a file that
-                cannot be read is an error; otherwise it is skipped.
+                cannot be read is an error; otherwise it is skipped. And of very much, only the
+                first part is returned, which must be committed before anything else.
 
         Raises:
             Refusal: If a folder cannot be listed, a needed file cannot be read, or files are
                 missing because git has not checked them out.
         """
-        read: dict[str, bytes] = {}
+        found: dict[str, bytes | None] = {}
+        for each in self.turns(tree, paths, is_needed=is_needed):
+            found |= each
+            if found and is_needed:
+                break
+        return found
+
+    def edited(self, tree: Tree) -> list[str]:
+        """Return the paths of all files that differ from `tree`, sorted.
+
+        Raises:
+            Refusal: As `changed` does.
+        """
+        return sorted(path for each in self.turns(tree) for path in each)
+
+    def turns(
+        self, tree: Tree, paths: Iterable[str] | None = None, *, is_needed: bool = False
+    ) -> Iterator[dict[str, bytes | None]]:
+        """Yield what `changed` returns, in parts that take up little memory.
+
+        Between two parts, `tree` may move on to a commit that has the first one.
+        """
         if paths is None:
             self.large.clear()
             self.filtered.clear()
             seen = dict(self._walk(tree))
-            for path, status in seen.items():
-                self._read_if_other(tree, path, status, read)
             gone = [path for path in tree.paths() if path not in seen]
         else:
-            gone = []
-            for path in paths:
-                now = self.disk.status(path)
-                if now is not None and stat.S_ISREG(now.st_mode):
-                    self._read_if_other(tree, path, now, read, is_needed=is_needed)
-                else:
-                    gone.append(path)
+            looked = {path: self.disk.status(path) for path in paths}
+            seen = {p: now for p, now in looked.items() if now and stat.S_ISREG(now.st_mode)}
+            gone = [path for path in looked if path not in seen]
         # A file that is ignored by now, or was replaced by a link, exists: it stays committed. A
         # link or a submodule that was taken from a remote is not on the disk, and not deleted.
         gone = [path for path in gone if tree.has_file(path) and self.disk.status(path) is None]
+        gone = self._deleted(tree, gone) if gone else []
+        read: dict[str, bytes] = {}
+        size = 0
+        for path, status in seen.items():
+            self._read_if_other(tree, path, status, read, is_needed=is_needed)
+            size += len(read.get(path, b""))
+            if size > _MOST_BYTES:
+                yield self._theirs(tree, read, gone, is_needed=is_needed)
+                read, gone, size = {}, [], 0
+        yield self._theirs(tree, read, gone, is_needed=is_needed)
+        self._is_whole |= paths is None
+
+    def _theirs(
+        self, tree: Tree, read: dict[str, bytes], gone: list[str], *, is_needed: bool
+    ) -> dict[str, bytes | None]:
         found = self._compared(tree, read)
         left = filtered(self.disk, tree, found)
-        found |= dict.fromkeys(self._deleted(tree, gone) if gone else ())
+        found |= dict.fromkeys(gone)
         conflicts = self.checkout.conflicts(tree.repository) if found else {}
         left |= {path: words for path, words in conflicts.items() if path in found}
         if left and is_needed:
             path = min(left)
             raise Refusal(Code.GIT_ERROR, left[path], path=path)
         self.filtered |= left
-        self._is_whole |= paths is None
         return {path: data for path, data in found.items() if path not in left}
 
     def _deleted(self, tree: Tree, gone: list[str]) -> list[str]:
@@ -192,7 +223,7 @@ class ByHand:
         status: os.stat_result,
         read: dict[str, bytes],
         *,
-        is_needed: bool = False,
+        is_needed: bool,
     ) -> None:
         """Read a file into `read`, unless it is known to be as it is committed."""
         stamp, old = state_of(status), tree.id_of(path)

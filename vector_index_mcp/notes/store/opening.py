@@ -102,10 +102,11 @@ class Opening:
         if not parent:
             self._put_first_files()
         tree.follow(parent)
-        if (was_interrupted or not is_opened) and (files := by_hand.changed(tree)):
-            message, author = self._about(sorted(files), parent, was_interrupted)
-            commit = Commit(message, files, author)
-            tree.note(write(self._repository, branch, parent, tree, [commit]), [commit])
+        for files in by_hand.turns(tree) if was_interrupted or not is_opened else ():
+            if files:
+                message, author = self._about(sorted(files), parent, was_interrupted)
+                commit = Commit(message, files, author)
+                tree.note(write(self._repository, branch, tree.commit, tree, [commit]), [commit])
         if not is_opened:
             self._maintain_ignored(branch, tree)
         self.presence.note()

@@ -308,6 +308,8 @@ class Writer:
     ) -> int:
         """Commit edits made by hand, with their author; return the number of changed files.
 
+        Very much becomes several commits.
+
         Args:
             paths: The files to look at; None for all.
             about: Returns the commit's message for the changed files.
@@ -315,10 +317,12 @@ class Writer:
         Raises:
             Refusal: If git cannot commit them.
         """
-        files = self.by_hand.changed(self.tree, paths)
-        if files:
-            self.commit([Commit(about(files), files, self._opening.author)])
-        return len(files)
+        count = 0
+        for files in self.by_hand.turns(self.tree, paths):
+            if files:
+                self.commit([Commit(about(files), files, self._opening.author)])
+            count += len(files)
+        return count
 
     def commit(self, commits: list[Commit]) -> str:
         """Add `commits` to the branch; return the id of the last one.
