@@ -17,17 +17,18 @@ line: a file that was read only in part would make the index drop documents.
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vector_index_mcp.documents.yaml_text import MOST_CHARS, Node, YamlError, parsed
+from vector_index_mcp.documents.yaml_text import MOST_CHARS, Node, YamlError, meaning_of, parsed
 from vector_index_mcp.errors import SettingsError, UnknownError, quoted, sentence
 from vector_index_mcp.files.state import state_of
 
 DEFAULT_PATTERN = "**/*.md"
 COLLECTIONS, GLOBAL_CONTEXT, CONTEXT = "collections", "global_context", "context"
 
+_OF_A_COLLECTION = frozenset({"path", "pattern", "ignore", CONTEXT, "update"})
 _LONGEST_NAME_CHARS = 200
 _LONGEST_PATTERN_CHARS = 1_000
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
@@ -156,6 +157,24 @@ def understood(path: Path, text: str) -> Configuration:
     except YamlError as error:
         where = f"{path}, line {error.line}" if error.line else str(path)
         raise SettingsError(f"{where}: {error}") from error
+
+
+def not_read(text: str) -> dict[str, dict[str, object]]:
+    """Return the values of keys that mean nothing to us: of each collection, and of the file ("").
+
+    Raises:
+        YamlError: If the text is not YAML.
+    """
+    root = parsed(text.removeprefix(_BOM))
+    entries = {} if root is None else _mapping(root, "the file")
+    collections = _mapping(entries[COLLECTIONS], COLLECTIONS) if COLLECTIONS in entries else {}
+    return {"": _others(entries, {COLLECTIONS, GLOBAL_CONTEXT})} | {
+        name: _others(_mapping(node, name), _OF_A_COLLECTION) for name, node in collections.items()
+    }
+
+
+def _others(entries: Mapping[str, Node], known: Set[str]) -> dict[str, object]:
+    return {key: meaning_of(node) for key, node in entries.items() if key not in known}
 
 
 def _configuration(root: Node | None, folder: Path) -> Configuration:

@@ -22,6 +22,7 @@ from vector_index_mcp.documents.configuration import (
     Collection,
     Configuration,
     check,
+    not_read,
     text_of,
     understood,
 )
@@ -200,7 +201,7 @@ def _change(path: Path, edit: _Edit) -> None:
                 after, meant = edit(text.removeprefix(_BOM), old)
             except YamlError as error:
                 raise SettingsError(f"{path} is left as it is: {error}") from error
-            data = _checked(path, bom + after, meant)
+            data = _checked(path, text, bom + after, meant)
             if bom + after == text:
                 return
             with _system_errors(path):
@@ -208,8 +209,10 @@ def _change(path: Path, edit: _Edit) -> None:
                     return
 
 
-def _checked(path: Path, text: str, meant: Configuration) -> bytes:
+def _checked(path: Path, before: str, text: str, meant: Configuration) -> bytes:
     """Return the bytes of a new text, after checking that it means `meant`.
+
+    Keys that mean nothing to us must keep their values, too: an anchor may lead to any value.
 
     Raises:
         SettingsError: If it does not.
@@ -222,12 +225,20 @@ def _checked(path: Path, text: str, meant: Configuration) -> bytes:
             f"{path} cannot contain {wrong!a}, which is not UTF-8; use another name"
         ) from error
     try:
-        if understood(path, text) == meant:
+        if understood(path, text) == meant and _keeps_others(before, text):
             return data
         why = "the change would alter other entries too"
     except SettingsError as error:
         why = f"after the change it could not be read any more ({error})"
     raise SettingsError(f"{path} is left as it is: {why}; edit it by hand")
+
+
+def _keeps_others(before: str, after: str) -> bool:
+    """Return whether all collections that stay have the other keys that they had, and the file."""
+    old, new = not_read(before), not_read(after)
+    if len(old) == len(new):  # one may have another name
+        return [*old.values()] == [*new.values()]
+    return all(new[name] == others for name, others in old.items() if name in new)
 
 
 @contextmanager

@@ -72,6 +72,18 @@ def parsed(text: str) -> Node | None:
         raise YamlError(f"the text is not YAML ({problem}); correct it", line) from error
 
 
+def meaning_of(node: Node) -> list[object]:
+    """Return what equals that of another node if both have the same values, wherever they stand."""
+    found: list[object] = []
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        entries = each.entries or {}
+        found.append((each.text, each.is_null, len(each.items), each.entries and [*entries]))
+        pending += [*each.items, *(value for _, value in entries.values())]
+    return found
+
+
 def _line_of_character(text: str, error: yaml.YAMLError) -> int:
     position = getattr(error, "position", None)
     return text.count("\n", 0, position) + 1 if isinstance(position, int) else 0

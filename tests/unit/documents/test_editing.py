@@ -205,6 +205,23 @@ def test_what_others_refer_to_is_left_to_its_writer(file, text, change):
         assert read(file) != before  # it could be done after all
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "collections:\n  a: &a\n    path: /a\nmine: *a\n",
+        "collections:\n  a: &a\n    path: /a\n  b:\n    path: /b\n    mine: *a\n",
+        "collections:\n  a: &a\n    path: /a\n  b:\n    path: /b\n    mine: [x, {y: *a}]\n",
+    ],
+)
+def test_a_key_that_means_nothing_to_us_keeps_its_value(file, text):
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match="would alter other entries too"):
+        editing.set_context(file, "a", "", "A")
+    assert text_of(file) == text
+    editing.rename(file, "a", "c")
+    assert text_of(file) == text.replace("  a:", "  c:")
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_marks_and_ends_of_lines_stay(file, mark, newline):
