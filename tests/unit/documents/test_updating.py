@@ -206,6 +206,8 @@ async def test_what_clients_of_git_write_into_a_repository_stops_no_pull(reposit
         "submodule.themes/a.url": "https://example.org/a.git",
         "submodule.themes/a.update": "none",
         "submodule.active": ".",
+        "http.https://github.com/.extraheader": "Authorization: Basic x",
+        "core.editor": "vim",
         "user.email": "a@example.org",
         "alias.st": "status",
     }.items():
