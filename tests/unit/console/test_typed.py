@@ -2,7 +2,7 @@
 
 import pytest
 
-from vector_index_mcp.cli import main
+from vector_index_mcp.cli import run
 
 NOBODYS = "~nosuchuser/x"
 
@@ -21,8 +21,7 @@ NOBODYS = "~nosuchuser/x"
 )
 def test_a_home_of_nobody_is_refused_with_a_sentence(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match="2"):
-        main(command)
+    assert run(command) == 2
     error = capsys.readouterr().err
     assert "nosuchuser" in error
     assert error.count("\n") <= 2
