@@ -96,7 +96,7 @@ async def test_an_identifier_that_stands_nowhere_is_named_before_the_nearest(cli
     + [("a QUIC-based server", True), ("QUIC/HTTP3 server", True)],
 )
 async def test_an_acronym_is_no_part_of_a_word(tmp_path, query, is_absent):
-    files = {"fast.py": "def quick_api():\n    return 'quickly'\n", "slow.py": "x = 1\n"}
+    files = {"fast.py": "def quick_api():\n    return QUICKSORT\n", "slow.py": "x = 1\n"}
     async with served(tmp_path / "project", files) as client:
         note = (await call(client, "search_index", query=query))["note"] or ""
         assert ("No searched file contains" in note) == is_absent
@@ -125,10 +125,13 @@ async def test_a_name_is_found_wherever_it_stands_in_a_long_line(tmp_path):
 
 
 async def test_an_empty_file_that_is_asked_for_by_its_path_is_named(tmp_path):
-    files = {f"{folder}/__init__.py": "" for folder in "abcdz"} | {"a/one.py": "x = 1\n"}
+    files = {f"{folder}/__init__.py": "" for folder in "abcdz"}
+    files |= {"a/one.py": "x = 1\n", "b/blank.py": "\n\n"}
     async with served(tmp_path / "project", files) as client:
         answer = await call(client, "search_index", query="z/__init__.py")
         assert answer["note"] == "'z/__init__.py' exists and is empty."
+        answer = await call(client, "search_index", query="explain b/blank.py")
+        assert answer["note"] == "'b/blank.py' exists and is empty."
         answer = await call(client, "search_index", query="x", path="z/__init__.py")
         assert answer["note"] == "'z/__init__.py' is empty."
 

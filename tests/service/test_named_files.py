@@ -137,11 +137,15 @@ async def test_of_many_files_with_one_name_few_are_read(tmp_path, monkeypatch):
         return await rows(self, keys)
 
     files = {f"part_{n}/index.ts": f"export const part = {n};\n" for n in range(60)}
+    files |= {f"part_{n}/__init__.py": "" for n in range(60)}
     async with served(tmp_path / "project", files) as client:
         monkeypatch.setattr(Store, "rows", counted)
         answer = await call(client, "search_index", query="index.ts", top_k=3)
         assert sum(hit["score"] for hit in answer["results"][:3]) >= 0.95
         assert 3 <= len(set(read)) < 30
+        read.clear()
+        await call(client, "search_index", query="__init__.py")
+        assert read == []
 
 
 @pytest.mark.parametrize("query", ["os.path.join", "console.log", "zebra.py", "what is other.py"])

@@ -17,7 +17,7 @@ from vector_index_mcp.files import secrets
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.read import BINARY, MINIFIED, TOO_LARGE, raw_bytes
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.reasons import SKIPPED, is_passed_over
+from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED, is_passed_over
 
 _MOST_ASKED = 6  # words to look up in the index, 2 ms each
 _MOST_REPORTED = 3  # words; for each of them, all texts are scanned
@@ -99,7 +99,15 @@ def _stands_in(texts: Iterable[tuple[str, str]], word: str, acronyms: Collection
     name = folded(last_name(word))
     if word.lower() not in acronyms:
         return any(name in plain for _, plain in texts)
-    return any(name.upper() in text or name in words(plain) for text, plain in texts)
+    return any(_ends_with(name.upper(), text) or name in words(plain) for text, plain in texts)
+
+
+def _ends_with(acronym: str, text: str) -> bool:
+    """Return whether a name in capitals ends with an acronym, as STARTTLS does with TLS.
+
+    QUICKSORT has nothing to do with QUIC.
+    """
+    return any(not rest.removeprefix("s")[:1].isalpha() for rest in text.split(acronym)[1:])
 
 
 async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool = False) -> bool:
@@ -109,8 +117,8 @@ async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool =
         store: Where to look.
         word: The word.
         filters: Which chunks to look at.
-        is_acronym: Whether a part of a longer word counts in capitals only: STARTTLS contains TLS,
-            and `quick` does not contain QUIC.
+        is_acronym: Whether of a longer word only the end counts, in capitals: STARTTLS contains
+            TLS, and neither `quick` nor QUICKSORT contains QUIC.
 
     Raises:
         StoreError: If the index cannot be read.
@@ -122,7 +130,9 @@ async def lacks(store: Store, word: str, filters: Filters, *, is_acronym: bool =
     for each in asked:
         if not await store.matching([each], 1, filters):
             if is_acronym:
-                return not await store.contents.has_match(re.escape(name.upper()), filters)
+                # As `_ends_with` looks for it.
+                pattern = rf"{re.escape(name.upper())}s?(?:[^\pL]|$)"
+                return not await store.contents.has_match(pattern, filters)
             return not await store.contents.has_text(name, filters)
     return False
 
@@ -158,7 +168,7 @@ def elsewhere(
     called = {name.casefold() for name in names}
     left = _MOST_READ_BYTES
     found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for record in sorted(_without_text(ledger), key=lambda record: record.stamp[0]):
+    for record in sorted(_without_text(ledger, files), key=lambda record: record.stamp[0]):
         state = _state_of(record)
         size = record.stamp[0]
         if record.key in files or record.key.rpartition("/")[2].casefold() in called:
@@ -201,19 +211,20 @@ def _may_be_told(held: Mapping[str, bytes], data: bytes, *, is_indexed: bool) ->
     ]
 
 
-def _without_text(ledger: Ledger) -> Iterator[FileRecord]:
-    """Yield the records of files whose text is not in the index, or not all of it."""
+def _without_text(ledger: Ledger, files: Collection[str]) -> Iterator[FileRecord]:
+    """Yield the records of `files`, and of others whose text is not in the index as it is."""
     for record in map(ledger.get, ledger.keys()):
         if record is None:
             continue
-        if record.state == SKIPPED or record.masked or not record.stamp[0]:
+        is_other = record.state == SKIPPED or record.masked or not record.stamp[0]
+        if is_other or record.key in files:
             yield record
 
 
 def _state_of(record: FileRecord) -> str:
     if record.masked:
         return "indexed with credentials masked"
-    return f"not indexed ({record.reason})" if record.state == SKIPPED else "empty"
+    return "empty" if record.state == INDEXED else f"not indexed ({record.reason})"
 
 
 def _sentence(keys: Sequence[str], name: str, state: str) -> str:

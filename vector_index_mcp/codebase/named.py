@@ -34,7 +34,7 @@ from vector_index_mcp.indexing.ledger import Ledger
 
 _LIKELY = 0.95  # whoever writes a path means that file, or one of those with that name
 _MOST_FILES = 3  # of one name, or in one folder
-_READ_AT_ONCE = 20  # files; a few of them are empty
+_READ_AT_ONCE, _MOST_LOOKED_AT = 20, 200  # places; some lie behind the end of their file
 _MANY_KEYS = 5_000  # 5 ms
 _MOST_CITED = 5  # places of a trace, from its innermost call
 _NAME = "path"  # in explanations
@@ -167,14 +167,20 @@ class Namer:
         Of `index.ts` or `__init__.py`, a project may have thousands.
         """
         of_file: dict[str, list[StoredChunk]] = {}
-        keys = list(dict.fromkeys(spot.key for spot in spots))
-        for first in range(0, len(keys), _READ_AT_ONCE):
-            rows = await self.store.rows(keys[first : first + _READ_AT_ONCE])
+        left = [spot for spot in spots if self._has_text(spot.key)][:_MOST_LOOKED_AT]
+        reached = 0
+        while left and reached < most:
+            now, left = left[:_READ_AT_ONCE], left[_READ_AT_ONCE:]
+            new = {spot.key for spot in now} - of_file.keys()
+            rows = await self.store.rows(new) if new else {}
             of_file |= {key: [chunk for chunk, _ in found] for key, found in rows.items()}
-            known = [spot for spot in spots if of_file.get(spot.key)]
-            if sum(spot.line <= of_file[spot.key][-1].end_line for spot in known) >= most:
-                break
+            lines = {key: chunks[-1].end_line for key, chunks in of_file.items() if chunks}
+            reached += sum(spot.line <= lines.get(spot.key, -1) for spot in now)
         return of_file
+
+    def _has_text(self, key: str) -> bool:
+        record = self.ledger.get(key)
+        return record is None or record.chunk_count > 0
 
 
 def _are_many(keys: Sequence[str]) -> bool:
