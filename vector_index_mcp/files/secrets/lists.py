@@ -11,23 +11,35 @@ from vector_index_mcp.files.secrets.values import Name, Value, is_secret, name_a
 _Span = tuple[int, int]
 
 _QUOTE = r"(?:\\{0,3}[\"'`]|&quot;)"
+_CALL = r"(?:array|set|frozenset|list|tuple|vec!|(?:List|Set|Arrays)\.\w{2,6}|(?:set|list|array)Of)"
 _BRACKET = re.compile(  # behind a type, as in `[]string{`, or a call, as in `set([`
     rf"{_QUOTE}?[\])}}]{{0,2}}(?:[ \t]{{0,9}}:[ \t]{{0,9}}[\w.<>&?|\[\], ]{{1,30}})?"
     r"[ \t]{0,40}(?:[:?|+!]{0,2}={1,3}>?|:=?)[ \t]{0,40}(?:\r?\n[ \t]{1,40})?"
-    r"(?:\w{1,20}\(|new \w{1,20}(?:\[\])? ?|\[\w{0,9}\]\w{1,20})?[\[({]"
+    rf"(?:{_CALL}[\[(]|(?:new \w{{1,20}}(?:\[\])? ?|(?:map)?\[\w{{0,9}}\]\w{{1,20}}|@)?[\[({{])"
+    r"[\[({]?"
 )
 _KEY = r"(?:[\"'][\w.@/ -]{1,60}[\"']|[\w.@/-]{1,60})"
 _COMMENT = r"(?:(?:#|//)[^\n]{0,200}\n\s{0,80})?"
 _ITEM = re.compile(rf"\s{{0,80}}{_COMMENT}({_KEY}[ \t]{{0,9}}(?::|=>|=)[ \t]{{0,9}})?")
 _BEHIND_ITEM = re.compile(rf"{_QUOTE}?(?:\s{{0,40}},|[ \t]{{0,9}}\r?\n)")
 _HEAD_OF_LINES = re.compile(
-    rf"{_QUOTE}?:[ \t]{{0,9}}(?:([|>])[-+0-9]{{0,2}})?[ \t]{{0,9}}(?:#[^\n]{{0,200}})?\r?(?=\n)"
+    rf"{_QUOTE}?:[ \t]{{0,9}}(?:[!&][\w!]{{1,30}}[ \t]{{0,9}})?"
+    r"(?:([|>])[-+0-9]{0,2})?[ \t]{0,9}(?:#[^\n]{0,200})?\r?(?=\n)"
 )
-_LINE = re.compile(rf"\n([ \t]{{0,80}})(-[ \t]{{1,9}})?({_KEY}:[ \t]{{1,9}})?(?=\S)")
+_NO_ITEMS = r"(?:\n[ \t]{0,80}(?:#[^\n]{0,200})?\r?(?=\n)){0,20}"  # blank lines, comments
+_LINE = re.compile(rf"{_NO_ITEMS}\n([ \t]{{0,80}})(-[ \t]{{1,9}})?({_KEY}:[ \t]{{1,9}})?(?=\S)")
 _END_OF_LINE = re.compile(r"[^\n]{0,300}(?=\n|\Z)")
-_LINE_OF_TEXT = re.compile(r"\r?\n([ \t]{0,80})([^\s][^\r\n]{0,20000})")
+_LINE_OF_TEXT = re.compile(
+    r"(?:\r?\n[ \t]{0,80}(?=\r?\n)){0,20}\r?\n([ \t]{0,80})([^\s][^\r\n]{0,20000})"
+)
 _INDENTATION = re.compile(r"[ \t]{0,80}")
 _LONGEST_BEFORE_NAME = 200
+# Keys whose values say what a secret is, or where it lies, and are none.
+_ABOUT = re.compile(
+    r"[\"']?(?:name|id|type|kind|pattern|format|description|title|source|target|file|path|key_?name"
+    r"|secret_?name|sha\d{1,3}|md5|digest|checksum)[\"']?[ \t:=>]{1,20}",
+    re.IGNORECASE,
+)
 
 
 def find(text: str, names: Iterable[_Span]) -> Iterator[_Span]:
@@ -59,12 +71,14 @@ def _items(text: str, start: int, end: int, name: Name) -> Iterator[Value]:
 def _in_brackets(text: str, position: int, name: Name) -> Iterator[Value]:
     """Yield what stands in quotes; after a plural, what has a key or is bare, too.
 
-    A map after a singular tells of one value: its type, its pattern, its description.
+    After a singular, a map tells of one value: its type, its pattern, its description. And a list
+    of a password has its rules, as in `'password' => ['required', 'min:8']`.
     """
     while (item := _ITEM.match(text, position)) and (value := value_at(text, item.end())):
-        if not name.are_many and (item[1] or not value.is_literal):
+        if not name.are_many and (name.is_password or item[1] or not value.is_literal):
             return
-        yield value
+        if not (item[1] and _ABOUT.fullmatch(item[1])):
+            yield value
         behind = _BEHIND_ITEM.match(text, value.end)
         if behind is None:
             return
@@ -77,10 +91,12 @@ def _in_lines(text: str, position: int, indentation: int, name: Name) -> Iterato
         space, dash, key = line.groups()
         value = value_at(text, line.end())
         is_within = len(space) > indentation or (dash and len(space) == indentation)
-        if not is_within or value is None or not (dash or (key and name.are_many)):
+        is_item = name.are_many and (dash or key)
+        if not is_within or not (is_item or (dash and not name.is_password)):
             return
-        yield value._replace(is_literal=value.is_literal or not key)
-        behind = _END_OF_LINE.match(text, value.end)
+        if value is not None and not (key and _ABOUT.fullmatch(key)):
+            yield value._replace(is_literal=value.is_literal or not key)
+        behind = _END_OF_LINE.match(text, value.end if value is not None else line.end())
         if behind is None:
             return
         position = behind.end()

@@ -21,8 +21,10 @@ _CELLS = {
 }
 # A head holds short names; a line of code or a sentence has other signs or more words.
 _HEAD = re.compile(r"(?=\w)(?:[\w./()#-]{1,40} ?){1,4}")
-_STATEMENT = re.compile(r"(?:import|from|using|use|export|return|global|nonlocal|local|del)\b")
+_STATEMENT = re.compile(r"(?:import|from|using|use|export|return|global|nonlocal|local|del)\s")
 _RULE = re.compile(r"[|:+ \t\r-]{3,}")  # between the heads and the values
+_OF_PERSON = re.compile(r"(?i)user|login|mail|name|account|host|server|service|site|url")
+_MOST_UNFIT = 2  # rows in a row with more or fewer cells, or none
 # Before the first line of a text, of a paragraph or of a block between fences.
 _BEGINNING = re.compile(r"(?:\A|\n)[ \t\r]*+(?:(?:```|~~~)[\w -]*+\r?)?\n\Z|\A\Z")
 _LONGEST_FENCE = 40
@@ -38,6 +40,8 @@ def find(text: str, names: Iterable[_Span]) -> Iterator[_Span]:
             continue
         cells = _cells(text, line, sign)
         named = _columns(text, cells, in_line)
+        if any(name.is_short for _, name in named) and not _OF_PERSON.search(text, *line):
+            named = [(column, name) for column, name in named if not name.is_short]
         if sign == _BAR and not _written(text, cells[0]):
             beside = ((column + 1, name) for column, name in named if column + 1 < len(cells))
             for column, name in beside:
@@ -79,7 +83,7 @@ def _columns(text: str, cells: list[_Span], names: Iterable[_Span]) -> list[tupl
     for start, end in names:
         column = bisect_left(ends, end)
         name = name_at(text, start, end)
-        is_end = column < len(cells) and not _written(text, (end, ends[column]))
+        is_end = column < len(cells) and not _written(text, (end, ends[column])).strip("?:")
         if name is not None and is_end:
             columns.append((column, name))
     return columns
@@ -87,26 +91,33 @@ def _columns(text: str, cells: list[_Span], names: Iterable[_Span]) -> list[tupl
 
 def _are_heads(text: str, line: _Span, cells: list[_Span], sign: str) -> bool:
     """Return whether the line names columns: between bars, or where a paragraph begins."""
-    heads = [_written(text, cell) for cell in cells]
+    heads = list(filter(None, (_written(text, cell) for cell in cells)))
     if sign == _BAR:
-        if heads[0]:
+        below = _line_at(text, line[1] + 1)
+        if "-" in text[slice(*below)] and _RULE.fullmatch(text, *below):
+            return True
+        if _written(text, cells[0]):
             return False
-        heads = [head for head in heads if head]
     elif not _BEGINNING.search(text, max(0, line[0] - _LONGEST_FENCE), line[0]):
         return False
     return all(map(_HEAD.fullmatch, heads)) and not _STATEMENT.match(heads[0])
 
 
 def _rows_below(text: str, start: int, columns: int, sign: str) -> Iterator[list[_Span]]:
-    """Yield the cells of each of the next lines, as long as they have as many."""
+    """Yield the cells of each of the next lines that has as many, up to where the table ends."""
+    unfit = 0
     while start < len(text):
         end = text.find("\n", start, start + _LONGEST_LINE + 1)
         line = start, end if end >= 0 else min(len(text), start + _LONGEST_LINE)
         if not _RULE.fullmatch(text, *line):
             cells = _cells(text, line, sign)
-            if len(cells) != columns:
+            if len(cells) == columns:
+                unfit = 0
+                yield cells
+            elif unfit == _MOST_UNFIT:
                 return
-            yield cells
+            else:
+                unfit += 1
         start = line[1] + 1
 
 
@@ -116,7 +127,8 @@ def _secret(text: str, cell: _Span, name: Name, *, is_head: bool) -> Iterator[_S
     start = cell[0] + len(written) - len(written.lstrip(_MARKS))
     end = start + len(written.strip(_MARKS))
     value = Value(start, end, is_literal=is_head, is_likely=is_head)
-    if (is_head or " " not in text[start:end]) and is_secret(text, value, name):
+    is_number = text[start:end].isdecimal()  # how many there are, for example
+    if (is_head or " " not in text[start:end]) and not is_number and is_secret(text, value, name):
         yield start, end
 
 

@@ -84,6 +84,7 @@ _OTHER_TOKENS = tuple(  # words before "token" or "key" that make it no secret
 )
 _LEAST_KEY, _LEAST_MIXED_KEY = 16, 8
 _LEAST_DIGITS = 6
+_ADDRESS = re.compile(r"0x[0-9A-Fa-f]{40}")  # of a contract, such as a token of Ethereum
 _ENCODED = "base64:"  # how Laravel begins its keys
 
 
@@ -190,6 +191,8 @@ def is_secret(text: str, value: Value, name: Name) -> bool:
     written = text[value.start : min(value.end, value.start + _LONGEST_JUDGED)]
     written = written.removeprefix(_ENCODED)
     if is_placeholder(written):
+        return False
+    if not name.is_password and _ADDRESS.fullmatch(written):
         return False
     if name.is_password:
         if written.isdecimal():
