@@ -102,6 +102,14 @@ async def test_an_acronym_is_no_part_of_a_word(tmp_path, query, is_absent):
         assert ("No searched file contains" in note) == is_absent
 
 
+async def test_of_a_sentence_without_spaces_no_fragment_is_said_to_be_missing(tmp_path):
+    files = {"db.py": "# 连接数据库\ndef connect(): ...\n", "other.py": "x = 1\n"}
+    async with served(tmp_path / "project", files) as client:
+        answer = await call(client, "search_index", query="数据库连接怎么做才好")
+        assert "No searched file contains" not in (answer["note"] or "")
+        assert answer["results"][0]["file_path"] == "db.py"
+
+
 @pytest.mark.parametrize("query", ["PDF", "where is the PDF made", "URL", "TLS"])
 async def test_an_acronym_in_a_name_is_said_to_be_contained(tmp_path, query):
     files = {

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from vector_index_mcp.engine import scripts
 from vector_index_mcp.engine.query import Query
 from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.store import Store
@@ -64,7 +65,8 @@ async def absent(
     known = query.compounds | {part for name in query.identifiers for part in words(name)}
     ignored = _SAYS_LITTLE.union(_LINE.findall(query.text.lower()))
     subject = [word for word in query.subject if word not in ignored] or query.subject
-    others = [w for w in subject if w not in known and not _stands_in(spelled, w, acronyms)]
+    whole = [word for word in subject if not _is_fragment(word, query)]
+    others = [w for w in whole if w not in known and not _stands_in(spelled, w, acronyms)]
     lacking: list[str] = []
     for word in [*names, *others][:_MOST_ASKED]:
         is_acronym = word.lower() in acronyms
@@ -88,6 +90,11 @@ def outside(names: Sequence[str], texts: Iterable[str], query: Query) -> tuple[s
 def _acronyms_of(query: Query) -> frozenset[str]:
     """The words that are typed in capital letters."""
     return frozenset(map(str.lower, _ACRONYM.findall(query.text)))
+
+
+def _is_fragment(word: str, query: Query) -> bool:
+    """Whether a word is only a pair of characters of a sentence without spaces, maybe of two."""
+    return not word.isascii() and scripts.is_unspaced(word) and word not in query.tokens
 
 
 def _spelled(texts: Iterable[str]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ _MOST_WORDS = 96
 _MOST_SYMBOLS = 32
 _MOST_PATHS = 32
 _ASKS = re.compile(r"\s*(?:how|where|what|which|who|when|why)\b", re.IGNORECASE)
-_SHORTEST_UNSPACED = 6  # characters of a sentence; shorter runs may be names
+_SHORTEST_UNSPACED = 6  # characters of a sentence; fewer may be a name
 _MOST_AROUND_A_WORD = 4  # words of a query that is about the one in quotes
 _MOST_PHRASES = 16
 _LONGEST_NAME_CHARS = 256
@@ -100,8 +100,9 @@ class Query:
         """Return whether a token is all that the query says, and one word."""
         if token.isascii():
             return not self.paths or bool(declared_in(self.text))
-        # A longer run is a sentence in a script that has no spaces between words.
-        return len(token) < _SHORTEST_UNSPACED or not scripts.is_unspaced(token)
+        # More is a sentence in a script that has no spaces between words.
+        unspaced = sum(map(len, filter(scripts.is_unspaced, scripts.parts(token))))
+        return unspaced < _SHORTEST_UNSPACED
 
     @cached_property
     def spellings(self) -> frozenset[str]:

@@ -97,6 +97,7 @@ def test_an_identifier_is_asked_for_whatever_filler_stands_beside_it(text, symbo
         ("explain src/app.py", set()),
         ("what is in src/config.py", set()),
         ("用户登录在哪里处理", set()),
+        ("如何使用TLS连接数据库", set()),
         ("", set()),
         ("???", set()),
     ],
