@@ -18,9 +18,15 @@ import anyio.abc
 import anyio.to_thread
 
 from vector_index_mcp.files import repository
+from vector_index_mcp.objects import within
 from vector_index_mcp.processes import children, git
 
-_GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C")
+# A folder of the files that looks like a bare repository is not taken for one: git would follow its
+# settings.
+_GIT = (
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
+    "-c", "safe.bareRepository=explicit", "-C",
+)  # fmt: skip
 _PULL = ("pull", "--ff-only", "--no-rebase", "--no-autostash", "--no-recurse-submodules")
 # What git does by itself afterwards could run programs, too: `gc.recentObjectsHook`.
 _NOTHING_AFTERWARDS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
@@ -36,7 +42,8 @@ _HARMLESS = re.compile(
     r"|untrackedcache|trustctime|checkstat|preloadindex|fscache|splitindex|commitgraph"
     r"|multipackindex|compression|bigfilethreshold|abbrev|hidedotfiles|whitespace|commentchar"
     r"|worktree|hookspath|fsmonitor|editor|pager)|http\.[^\n]*\.extraheader"
-    r"|remote\.[^\n]*\.(?:url|pushurl|fetch|push|tagopt|prune|prunetags|mirror|promisor"
+    r"|remote\.[^\n]*\.(?:url|pushurl|push|tagopt|prune|mirror\nfalse|promisor"
+    r"|fetch\n(?:\^[^\n]+|\+?[^\n:]+:refs/remotes/[^\n]+|\+?refs/tags/\*:refs/tags/\*)"
     r"|partialclonefilter|skipdefaultupdate|skipfetchall|followremotehead|gh-resolved)"
     r"|remote\.pushdefault|url\.[^\n]*\.(?:insteadof|pushinsteadof)"
     r"|branch\.[^\n]*\.(?:remote|pushremote|merge|rebase|description"
@@ -46,7 +53,9 @@ _HARMLESS = re.compile(
     r"|submodule\.[^\n]*\.(?:url|active|branch|ignore|update\n(?:checkout|rebase|merge|none))"
     r"|submodule\.(?:active|recurse)|(?:user|author|committer)\.(?:name|email|signingkey|useconfigonly)"
     r"|pull\.(?:rebase|ff)|merge\.(?:autostash|conflictstyle|ff|stat)|rebase\.[a-z]+"
-    r"|push\.(?:default|autosetupremote|followtags)|fetch\.(?:prune|prunetags|parallel)"
+    r"|push\.(?:default|autosetupremote|followtags)|gitflow\.[^\n]*|status\.[a-z]+"
+    r"|fetch\.(?:prune|parallel|recursesubmodules|writecommitgraph|unpacklimit)"
+    r"|core\.(?:sharedrepository|excludesfile)|http\.postbuffer|transfer\.fsckobjects"
     r"|(?:init\.defaultbranch|rerere\.enabled|commit\.gpgsign|tag\.gpgsign|protocol\.version)"
     r"|gc\.(?:auto|autodetach|autopacklimit)|maintenance\.(?:auto|strategy)"
     r"|index\.(?:version|threads|sparse|skiphash)|feature\.(?:manyfiles|experimental)"
@@ -75,7 +84,7 @@ async def pull(folder: Path) -> str:
             if reason := await _reason_not_to(top):
                 return reason
             output = await _output_of(
-                [*_GIT, str(folder), *_NOTHING_AFTERWARDS, *_PULL], _LONGEST_ANSWER_BYTES
+                [*_GIT, str(top), *_NOTHING_AFTERWARDS, *_PULL], _LONGEST_ANSWER_BYTES
             )
     except FileNotFoundError:
         return "git is not installed; install it, or update without --pull"
@@ -93,11 +102,11 @@ async def _reason_not_to(top: Path) -> str:
     if len(answer) >= _LONGEST_SETTINGS_BYTES:
         return f"git pull was not run: the repository has too many settings{by_yourself}"
     *parts, _ = answer.decode("utf-8", "replace").split("\0")
-    settings = (
+    settings = [
         setting
         for scope, setting in zip(parts[::2], parts[1::2], strict=False)
         if scope in _SCOPES_OF_THE_REPOSITORY
-    )
+    ]
     found = sorted({each.partition("\n")[0] for each in settings if not _is_harmless(each)})
     if found:
         more = ", …" if len(found) > _MOST_NAMED else ""
@@ -107,11 +116,58 @@ async def _reason_not_to(top: Path) -> str:
             "`git config --unset`, or, if you trust them, run `git pull` there yourself"
         )
     # `core.worktree` may name any folder.
-    said = await _answer_of([*_GIT, str(top), "rev-parse", "--show-toplevel"])
-    place = os.fsdecode(said.removesuffix(b"\n"))
-    if Path(place).is_absolute() and not await anyio.to_thread.run_sync(_is_same, place, top):
+    place = await _path_of(top, "--show-toplevel")
+    if place and place.is_absolute() and not await anyio.to_thread.run_sync(_is_same, place, top):
         return f"git pull was not run: the repository writes its files to {place}{by_yourself}"
+    own, common = await _path_of(top, "--git-dir"), await _path_of(top, "--git-common-dir")
+    if own is None or common is None:
+        return ""
+    # A submodule's repository names its files by that setting, which was looked at above.
+    names_files = any(each.startswith("core.worktree\n") for each in settings)
+    odd = await anyio.to_thread.run_sync(_odd_way, top, top / own, top / common, names_files)
+    return f"git pull was not run: {odd}{by_yourself}" if odd else ""
+
+
+async def _path_of(top: Path, which: str) -> Path | None:
+    """Return what `git rev-parse` says of a repository's place; None if it does not know."""
+    said = await _answer_of([*_GIT, str(top), "rev-parse", which])
+    return Path(os.fsdecode(said.removesuffix(b"\n"))) if said else None
+
+
+def _odd_way(top: Path, own: Path, common: Path, names_files: bool) -> str:
+    """Return what leads git out of the repository, which would write there; empty if nothing does.
+
+    Args:
+        top: The folder of the files.
+        own: The folder of git that belongs to it.
+        common: The folder of git that it shares with other worktrees; often the same one.
+        names_files: Whether the repository names the folder of its files itself.
+    """
+    entry = top / ".git"
+    if entry.is_symlink():
+        return f"{entry} is a link"
+    if entry.is_file() and not (names_files or _points_to(own / "gitdir", entry)):
+        return f"{entry} names the repository {own}, which does not name it"
+    for folder in {own, common}:
+        for place, folders, names in within.walk(folder):
+            inside = Path(place).relative_to(folder).parts
+            if linked := next((n for n in names if Path(place, n).is_symlink()), ""):
+                return f"{Path(place, linked)} is a link"
+            folders[:] = [name for name in folders if _is_written_to((*inside, name))]
     return ""
+
+
+def _is_written_to(inside: tuple[str, ...]) -> bool:
+    """Return whether git writes to what may lie in this folder of its own already."""
+    return inside[0] in {"refs", "logs"} or inside == ("objects",)
+
+
+def _points_to(file: Path, place: Path) -> bool:
+    try:
+        named = file.read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except OSError:
+        return False
+    return _is_same(os.path.join(file.parent, named), place)  # noqa: PTH118 - may be absolute
 
 
 def _is_harmless(setting: str) -> bool:
@@ -120,7 +176,7 @@ def _is_harmless(setting: str) -> bool:
     return any(_HARMLESS.fullmatch(each) for each in (name, setting))
 
 
-def _is_same(place: str, top: Path) -> bool:
+def _is_same(place: str | Path, top: Path) -> bool:
     return os.path.realpath(place) == os.path.realpath(top)
 
 

@@ -1,6 +1,7 @@
 """A repository is pulled as far as nothing of the user's is touched; an update counts changes."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -145,6 +146,8 @@ async def test_no_hook_runs(repositories, tmp_path):
         ("remote.origin.proxy", "example.org"),
         ("extensions.refStorage", "files://{canary}"),
         ("unknown.setting", "{canary}"),
+        ("remote.origin.fetch", "+refs/heads/*:refs/heads/*"),
+        ("remote.origin.mirror", "true"),
         ("include.path", "{more}"),
     ],
 )
@@ -158,6 +161,75 @@ async def test_no_program_runs_that_the_repository_names(repositories, tmp_path,
     assert said.startswith("git pull was not run: settings of the repository may run programs")
     assert git(ours, "rev-parse", "HEAD") == before
     assert not canary.exists()
+
+
+@pytest.mark.slow
+async def test_a_folder_of_files_that_looks_like_a_repository_is_none(repositories, tmp_path):
+    theirs, ours = repositories
+    canary = tmp_path / "canary"
+    files = {
+        "HEAD": "ref: refs/heads/main\n",
+        "objects/keep": "",
+        "refs/heads/keep": "",
+        "config": (
+            f"[core]\n\tbare = false\n\tworktree = .\n\tsshCommand = touch {canary};false\n"
+            '[remote "origin"]\n\turl = ssh://nowhere/x\n[branch "main"]\n\tremote = origin\n'
+        ),
+    }
+    for name, text in files.items():
+        path = theirs / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    git(theirs, "add", "-f", "docs")
+    git(theirs, "commit", "-qm", "docs")
+    git(theirs, "push", "-q", "origin", "main")
+    git(ours, "pull", "-q")
+    assert "up to date" in await pull(ours / "docs")
+    assert not canary.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["FETCH_HEAD", "logs", "refs/remotes", "objects/ab"])
+async def test_nothing_is_written_through_a_link_of_the_repository(repositories, tmp_path, name):
+    _, ours = repositories
+    mine = tmp_path / "mine"
+    place = ours / ".git" / name
+    if name == "FETCH_HEAD":
+        mine.write_text("precious")
+    else:
+        mine.mkdir()
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.symlink_to(mine)
+    assert f"{name} is a link" in await pull(ours)
+    assert (mine.read_text() == "precious") if mine.is_file() else not [*mine.iterdir()]
+
+
+@pytest.mark.slow
+async def test_a_repository_of_another_folder_is_not_pulled(repositories, tmp_path):
+    _, ours = repositories
+    before = git(ours, "rev-parse", "HEAD")
+    collection = tmp_path / "collection"
+    collection.mkdir()
+    (collection / ".git").write_text(f"gitdir: {ours / '.git'}\n")
+    assert "which does not name it" in await pull(collection)
+    assert git(ours, "rev-parse", "HEAD") == before
+
+
+@pytest.mark.slow
+async def test_worktrees_and_submodules_are_pulled(repositories, tmp_path):
+    theirs, ours = repositories
+    git(ours, "worktree", "add", "-q", "-b", "other", str(tmp_path / "tree"), "origin/main")
+    git(tmp_path / "tree", "branch", "-q", "--set-upstream-to", "origin/main")
+    outer = tmp_path / "outer"
+    git(tmp_path, "init", "-q", str(outer))
+    allowed = ("-c", "protocol.file.allow=always")
+    git(outer, *allowed, "submodule", "add", "-q", f"file://{tmp_path / 'origin'}", "inner")
+    commit(theirs, "a.md", "three")
+    git(theirs, "push", "-q", "origin", "main")
+    for folder in (tmp_path / "tree", outer / "inner"):
+        said = await pull(folder)
+        assert "Fast-forward" in said, said
 
 
 @pytest.mark.slow
