@@ -541,6 +541,25 @@ async def test_hooks_and_settings_of_a_remote_on_this_machine_do_not_run(tmp_pat
     assert not marker.exists()
 
 
+async def test_a_save_before_the_remotes_commits_are_put_is_taken_in_at_once(homes, monkeypatch):
+    async with running(homes[0]) as laptop, running(homes[1]) as desktop:
+        await both_begin(laptop, desktop)
+        await desktop.done("update_project_main", project_id="app", content="theirs\n")
+        await desktop.synced()
+        do = syncing.by_moving
+
+        def saved(*arguments):
+            monkeypatch.setattr(syncing, "by_moving", do)
+            found = do(*arguments)
+            (laptop.home / "projects/app/main.md").write_text("mine\n")
+            return found
+
+        monkeypatch.setattr(syncing, "by_moving", saved)
+        assert "rename it here" not in (await laptop.done("sync_storage"))["message"]
+        await sync_all(desktop, laptop)
+        assert "mine" in git(desktop.home, "show", "HEAD:projects/app/main.md")
+
+
 async def test_no_push_checks_files_out_at_a_remote_on_this_machine(tmp_path):
     """That would run its filters, and what looks for changed files."""
     other = joined(tmp_path / "other", tmp_path / "unused")

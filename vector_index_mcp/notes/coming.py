@@ -198,6 +198,8 @@ def put(coming: Coming, writer: Writer, then: Callable[[], object]) -> None:
     # A file that still differs is one that `.gitignore` keeps out of the history: replacing it
     # would lose it.
     if unkept := writer.by_hand.changed(tree, [*files, *coming.copies], is_needed=True):
+        if writer.by_hand.kept(tree, unkept) == unkept.keys():  # the next try commits them
+            raise applying.EditedMeanwhile(some(unkept))
         raise Refusal(
             Code.GIT_ERROR,
             f"the remote also has {some(unkept)}, and the version here is in no commit and "

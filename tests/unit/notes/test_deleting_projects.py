@@ -89,6 +89,16 @@ def test_a_link_that_is_committed_and_one_of_an_editor_go(kept):
     assert not (kept.home / "projects/evil").exists()
 
 
+@pytest.mark.slow
+def test_a_file_in_a_folder_that_is_called_like_a_temporary_file_is_not_lost(kept):
+    place = kept.home / "projects/evil/knowledge/draft.tmp"
+    place.mkdir(parents=True)
+    (place / "inner.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(Refusal, match=r"draft\.tmp/inner\.md would be lost"):
+        delete(kept, "evil")
+    assert (place / "inner.md").exists()
+
+
 @pytest.fixture
 def one_case(monkeypatch):
     """Upper and lower case do not count, as on macOS and Windows."""

@@ -582,6 +582,39 @@ def test_what_a_person_saves_during_a_write_is_kept(writer, store, monkeypatch, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("moment", ["byhand.ByHand.check_can_go", "byhand.ByHand.kept"])
+def test_what_appears_in_a_folder_while_it_is_removed_is_kept(writer, store, monkeypatch, moment):
+    wrote(writer, {A: "first\n"})
+    with monkeypatch.context() as meanwhile:
+        saving_once(meanwhile, moment, lambda: put(store, "projects/p/draft.md", "by hand"))
+        wrote(writer, {}, ["projects/p"])
+    assert not (store / "projects/p").exists()
+    assert git(store, "show", "HEAD~1:projects/p/draft.md") == "by hand"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_removed", [False, True], ids=["changed", "removed"])
+def test_what_is_written_to_an_open_file_during_a_commit_is_kept_beside(
+    writer, store, monkeypatch, is_removed
+):
+    wrote(writer, {A: "first\n"})
+    with (store / A).open("a", encoding="utf-8") as held, monkeypatch.context() as meanwhile:
+
+        def save():
+            held.write("by hand\n")
+            held.flush()
+
+        saving_once(meanwhile, "writer.write", save)
+        wrote(writer, {} if is_removed else {A: "ours\n"}, ["projects/p"] if is_removed else ())
+    texts = [
+        path.read_text(encoding="utf-8")
+        for path in (store / ".git/vector-index-mcp").rglob("*")
+        if path.is_file() and ".kept" in str(path)
+    ]
+    assert texts == ["first\nby hand\n"]
+
+
+@pytest.mark.slow
 def test_a_file_that_is_saved_again_and_again_is_not_written(writer, store, monkeypatch):
     do = writer_module.ByHand.changed
 

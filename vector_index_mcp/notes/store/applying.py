@@ -153,7 +153,7 @@ class Applied:
         self._disk = disk
         self._seen = seen
         self._undoing: list[_Step] = []
-        self._left: list[str] = []
+        self._left: dict[str, str] = {}  # paths, by the names of what lay there in the work folder
 
     def put(self, path: str, data: bytes | Copied) -> None:
         """Replace a file's content, or create the file."""
@@ -173,7 +173,7 @@ class Applied:
                     write(work, part, data, mode or _MODE)
                     if mode is not None:
                         self._keep(path, folder, work, old, mode)
-                        self._left.append(old)
+                        self._left[old] = path
                     # What is saved between this look and the move, two system calls, is lost.
                     self._check(states_of(self._disk, [path]))
                     ours = _state_of(work.status(part))
@@ -221,7 +221,7 @@ class Applied:
         with reported(path), self._disk.work() as work, self._folder(above) as folder:
             old = token(OLD)
             folder.move(name, work, old)
-            self._left.append(old)
+            self._left[old] = path
             self._undoing.append(_Step(path, lambda: self._undrop(path, old), old))
             self._check(self._dropped(path, f"{WORK}/{old}"))
             folder.sync()
@@ -278,17 +278,38 @@ class Applied:
         return others
 
     def _keep_for_good(self, old: str) -> None:
-        self._left.remove(old)
+        self._left.pop(old, None)
         with contextlib.suppress(OSError), self._disk.work() as work:
             work.replace(old, old.removesuffix(OLD) + KEPT)
 
     def finish(self) -> None:
-        """Make the change final: delete what it replaced."""
+        """Make the change final: delete what it replaced, unless somebody has written to it since.
+
+        Who has a file open, or works in a folder, goes on to write there.
+        """
+        for old, path in list(self._left.items()):
+            if self._is_written(old, path):
+                _log.warning("what was written to %s meanwhile is kept in %s", path, WORK)
+                self._keep_for_good(old)
         with contextlib.suppress(OSError), self._disk.work() as work:
             for name in self._left:
                 remove(work, name)
         self._left.clear()
         self._undoing.clear()
+
+    def _is_written(self, old: str, path: str) -> bool:
+        """Return whether the file or folder, or a file in it, differs from its noted state.
+
+        A copy tells nothing of it; a file system without hard links has those.
+        """
+        try:
+            now = self._dropped(path, f"{WORK}/{old}")
+        except Refusal:
+            return False
+        noted = {file: self._seen.get(file) for file, state in now.items() if state is not None}
+        before, here = self._seen.get(path), now.get(path)
+        is_copy = bool(before and here and before.inode != here.inode)
+        return not is_copy and any(now[file] != state for file, state in noted.items())
 
     @contextmanager
     def _folder(self, path: str) -> Iterator[beneath.Folder]:

@@ -94,7 +94,8 @@ class ByHand:
         rules, expendable = self._rules(), patterns_of(NEVER_KEPT)
 
         def is_expendable(path: str) -> bool:
-            return is_ours(path) and _is_ignored(expendable, path)
+            # By its own name: what lies in a folder called `x.tmp` may be anything.
+            return is_ours(path) and _is_ignored(expendable, path.rpartition("/")[2])
 
         others = [
             path

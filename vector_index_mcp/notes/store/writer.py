@@ -279,6 +279,8 @@ class Writer:
         )
         check_unfiltered(self.disk, self.tree, change.puts)
         files: dict[str, bytes | None] = {}
+        # Noted before they are looked at, so that a file which is made meanwhile is met as new.
+        dropped = applying.states_of(self.disk, change.drops)
         for path in change.drops:
             if self.disk.is_folder(path):
                 self.by_hand.check_can_go(self.tree, path)
@@ -286,7 +288,8 @@ class Writer:
                 files[path] = None
             files |= dict.fromkeys({*self.tree.below(path), *self.by_hand.kept(self.tree, [path])})
         files |= change.puts
-        seen = applying.states_of(self.disk, {*files, *change.drops})
+        others = [path for path in files if path not in dropped]
+        seen = {**applying.states_of(self.disk, others), **dropped}
         theirs = self.by_hand.changed(self.tree, files, is_needed=True)
         placed = self._placed(plan)
         change = replace(change, puts=placed.on_disk)
