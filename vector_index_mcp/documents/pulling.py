@@ -64,6 +64,9 @@ _HARMLESS = re.compile(
     r"|(?:alias|color|gui|advice)\.[^\n]*|include\.path|includeif\.[^\n]*\.path"
 )
 _MOST_NAMED = 5
+_ONLY_READ = frozenset({"hooks", "info", "config", "description", "branches"})
+"""What a pull does not write of git's folder; people link it to their own."""
+_LONGEST_PATH_BYTES = 10_000
 _PULL_SECONDS = 300.0
 _LONGEST_ANSWER_CHARS = 2_000
 _LONGEST_ANSWER_BYTES = 4 * _LONGEST_ANSWER_CHARS
@@ -151,8 +154,9 @@ def _odd_way(top: Path, own: Path, common: Path, names_files: bool) -> str:
     for folder in {own, common}:
         for place, folders, names in within.walk(folder):
             inside = Path(place).relative_to(folder).parts
-            if linked := next((n for n in names if Path(place, n).is_symlink()), ""):
-                return f"{Path(place, linked)} is a link"
+            written = (Path(place, name) for name in names if inside or name not in _ONLY_READ)
+            if linked := next((path for path in written if path.is_symlink()), None):
+                return f"{linked} is a link"
             folders[:] = [name for name in folders if _is_written_to((*inside, name))]
     return ""
 
@@ -163,8 +167,12 @@ def _is_written_to(inside: tuple[str, ...]) -> bool:
 
 
 def _points_to(file: Path, place: Path) -> bool:
+    """Return whether a file has nothing but the path of a place."""
     try:
-        named = file.read_text(encoding="utf-8", errors="surrogateescape").strip()
+        if not file.is_file():  # reading a pipe would wait for a writer
+            return False
+        with file.open("rb") as opened:
+            named = os.fsdecode(opened.read(_LONGEST_PATH_BYTES).strip())
     except OSError:
         return False
     return _is_same(os.path.join(file.parent, named), place)  # noqa: PTH118 - may be absolute

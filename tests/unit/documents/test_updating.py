@@ -279,11 +279,14 @@ async def test_what_clients_of_git_write_into_a_repository_stops_no_pull(reposit
         "submodule.themes/a.update": "none",
         "submodule.active": ".",
         "http.https://github.com/.extraheader": "Authorization: Basic x",
+        "core.excludesFile": "~/.ignore",
         "core.editor": "vim",
         "user.email": "a@example.org",
         "alias.st": "status",
     }.items():
         git(ours, "config", name, value)
+    shutil.rmtree(ours / ".git/hooks", ignore_errors=True)
+    (ours / ".git/hooks").symlink_to(ours.parent)
     assert "Fast-forward" in await pull(ours)
 
 
