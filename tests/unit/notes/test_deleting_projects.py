@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 from kept import kept_in
@@ -97,6 +98,20 @@ def test_a_file_in_a_folder_that_is_called_like_a_temporary_file_is_not_lost(kep
     with pytest.raises(Refusal, match=r"draft\.tmp/inner\.md would be lost"):
         delete(kept, "evil")
     assert (place / "inner.md").exists()
+
+
+@pytest.mark.slow
+@posix_only
+def test_a_nest_of_folders_is_refused_with_a_sentence(kept, monkeypatch):
+    monkeypatch.chdir(kept.home / "projects/evil")
+    for _ in range(1_100):
+        os.mkdir("d")  # noqa: PTH102 - a path would be too long
+        os.chdir("d")
+    with pytest.raises(Refusal, match="nested more than 200 deep"):
+        delete(kept, "evil")
+    monkeypatch.undo()
+    subprocess.run(["rm", "-r", str(kept.home / "projects/evil/d")], check=True)
+    assert kept.texts["projects/evil/main.md"] == b"x"
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from vector_index_mcp.notes.store.steps import LEFT, Copied, remove
 GIT = ".git"
 WORK = f"{GIT}/vector-index-mcp"
 """The work folder: our own files in the store that are never committed."""
+_DEEPEST = 200  # nobody nests so many folders on purpose; recursion ends at a thousand
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # opening a named pipe must not block
 
 
@@ -175,8 +176,9 @@ class Disk:
         """Yield the paths of all plain files below a folder.
 
         Raises:
-            Refusal: If a folder cannot be read.
+            Refusal: If a folder cannot be read, or lies too deep.
         """
+        _check_depth(folder)
         for name, status in self.entries(folder):
             path = f"{folder}/{name}" if folder else name
             if stat.S_ISDIR(status.st_mode):
@@ -188,8 +190,9 @@ class Disk:
         """Yield the paths of all links, pipes and the like below a folder.
 
         Raises:
-            Refusal: If a folder cannot be read.
+            Refusal: If a folder cannot be read, or lies too deep.
         """
+        _check_depth(folder)
         with reported(folder), beneath.entries(self.root, folder) as entries:
             found = [(entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries]
         for name, mode in sorted(found):
@@ -224,3 +227,12 @@ class Disk:
             for name in work.names():
                 if name.endswith(LEFT):
                     remove(work, name)
+
+
+def _check_depth(folder: str) -> None:
+    if folder.count("/") > _DEEPEST:
+        raise Refusal(
+            Code.FILE_SYSTEM_ERROR,
+            f"folders in {folder.partition('/')[0]} are nested more than {_DEEPEST} deep; move or "
+            "delete them by hand",
+        )
