@@ -19,7 +19,13 @@ from vector_index_mcp.engine.cache import EmbeddingCache
 from vector_index_mcp.engine.embedder import Embedder
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Hit, StoredChunk
-from vector_index_mcp.errors import DamagedIndexError, QueryError, StorageError, StoreError
+from vector_index_mcp.errors import (
+    DamagedIndexError,
+    QueryError,
+    StorageError,
+    StoreError,
+    counted,
+)
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
 from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
@@ -229,8 +235,8 @@ def _all_skipped(count: int, offset: int) -> str:
     """Say that an offset leaves nothing of so many results; empty if there are none."""
     if not count:
         return ""
-    are = "is only 1 result" if count == 1 else f"are only {count} results"
-    return f"There {are}, and offset {offset} leaves none."
+    are = "is" if count == 1 else "are"
+    return f"There {are} only {counted(count, 'result')}, and offset {offset} leaves none."
 
 
 def _nearest(hits: Sequence[Hit]) -> list[Hit]:

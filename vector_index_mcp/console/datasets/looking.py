@@ -22,8 +22,8 @@ from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError, Refusal
 from vector_index_mcp.errors import QueryError, UnknownError, VectorIndexError, counted
+from vector_index_mcp.files.removal import size_of
 from vector_index_mcp.foreign import as_json, visible
-from vector_index_mcp.objects import within
 from vector_index_mcp.serving.loading import load_datasets
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def manifest_of(line: argparse.Namespace) -> Path:
 def _info(line: argparse.Namespace, _: "Settings") -> int:
     """Print the contents of a dataset's manifest, its folder and its size."""
     path = manifest_of(line)
-    facts = {**manifest.said_in(path), "path": str(path.parent), "bytes": _size_of(path.parent)}
+    facts = {**manifest.said_in(path), "path": str(path.parent), "bytes": size_of(path.parent)}
     if line.json:
         write(as_json(facts, indent=2))
         return 0
@@ -135,11 +135,6 @@ def _info(line: argparse.Namespace, _: "Settings") -> int:
             words = f"{value:,}" if isinstance(value, int) else str(value)
             write(f"{label:<11} {visible(words)}")
     return 0
-
-
-def _size_of(folder: Path) -> int:
-    files = (Path(above, name) for above, _, names in within.walk(folder) for name in names)
-    return sum(file.lstat().st_size for file in files)
 
 
 def _search(line: argparse.Namespace, settings: "Settings") -> int:

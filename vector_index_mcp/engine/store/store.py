@@ -230,7 +230,8 @@ class Store:
 
     async def rows(self, keys: Iterable[str]) -> dict[str, list[tuple[StoredChunk, Vector | None]]]:
         """Return all chunks of `keys` by file, in order, each with its vector or None."""
-        columns = [*schema.STORED_CHUNK_COLUMNS, *["vector"] * (self.dimension is not None)]
+        vectors = [] if self.dimension is None else ["vector"]
+        columns = [*schema.STORED_CHUNK_COLUMNS, *vectors]
         with self._reach.asked("reading"):
             query = self._tables.chunks.query().where(is_among("file_path", keys)).select(columns)
             rows = await to_the_end(query.to_list())
