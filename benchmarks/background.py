@@ -58,7 +58,7 @@ def processes(project: Path) -> dict[str, list[psutil.Process]]:
     workers = []
     for process in psutil.process_iter(["cmdline"]):
         line = process.info["cmdline"] or []
-        if "vector_index_mcp.engine.worker" in line:
+        if "vector_index_mcp.engine.models.worker" in line:
             workers.append(process)
         if str(project) not in line or "vector_index_mcp" not in line:
             continue

@@ -30,7 +30,7 @@ from vector_index_mcp.documents.configuration import read
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.service import Documents
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity, Vectors
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.preparing.recipe import Recipe

@@ -1,4 +1,4 @@
-"""Which file comes first? Learns the weights of `engine/file_order`, and judges them.
+"""Which file comes first? Learns the weights of `engine/ranking/file_order`, and judges them.
 
 The model is a conditional logit (McFadden, Conditional Logit Analysis of Qualitative Choice
 Behavior, 1974): of the files among the candidates, how likely is each the one that was looked for.
@@ -26,9 +26,9 @@ from kept import keep
 from packages import Corpus
 from quality import CATEGORIES, Case, arguments_of, measure_corpus, ndcg
 
-from vector_index_mcp.engine.file_order import FileEvidence
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import found_for
+from vector_index_mcp.engine.ranking.file_order import FileEvidence
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import found_for
 
 FEATURES = [field.name for field in fields(FileEvidence)]
 GROUPS = ("all", *CATEGORIES, "natural")

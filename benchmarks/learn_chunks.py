@@ -1,4 +1,4 @@
-"""Which chunk of the right file comes first? Learns the weights of `engine/chunk_order`.
+"""Which chunk of the right file comes first? Learns the weights of `engine/ranking/chunk_order`.
 
 The model is a conditional logit, as in learn.py: of the chunks of a right file that were found, how
 likely is each the one with the labelled lines. Packages are left out as a whole, a fifth at a time;
@@ -25,9 +25,9 @@ from left_out import map_without
 from quality import arguments_of
 from question_map import Asked, holds, measure, proposed
 
-from vector_index_mcp.engine.chunk_order import ChunkEvidence
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import found_for
+from vector_index_mcp.engine.ranking.chunk_order import ChunkEvidence
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import found_for
 
 FEATURES = [field.name for field in fields(ChunkEvidence)]
 PARTS = 5

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from packages import Corpus
 
-from vector_index_mcp.engine import question_map
+from vector_index_mcp.engine.models import question_map
 from vector_index_mcp.engine.types import Vectors
 
 

@@ -1,4 +1,4 @@
-"""How true are the scores? Fits `engine/likelihood` on the labels, and judges it by whole packages.
+"""How true are the scores? Fits `engine/ranking/likelihood`, and judges it by whole packages.
 
 Right hits come from the labelled questions, and from names that a package uses and does not define,
 whose hits are right if their file has the name; wrong ones from the same, and from questions that
@@ -26,15 +26,15 @@ from left_out import map_without
 from packages import CORPORA, Corpus
 from quality import arguments_of, candidates, only_used, opened, rows_of
 
-from vector_index_mcp.engine.likelihood import (
+from vector_index_mcp.engine.ranking.likelihood import (
     JUDGED_TOGETHER,
     Evidence,
     cosines_of,
     evidence_of,
     falling,
 )
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import found_for, rank, speaking_for
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import found_for, rank, speaking_for
 from vector_index_mcp.engine.types import Candidate
 
 HITS = 5  # are judged, and fitted to

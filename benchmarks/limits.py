@@ -31,16 +31,16 @@ import anyio
 from kept import keep
 from projects import Project, make
 
-from vector_index_mcp.engine import fields
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.chunk import chunk_text
 from vector_index_mcp.engine.chunk.outline import outline
-from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
-from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.models.embedding_requests import requests_of_equal_work
+from vector_index_mcp.engine.models.model import find_model
+from vector_index_mcp.engine.models.worker import Encoder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.text import fields
 from vector_index_mcp.engine.types import Document, FileRecord
-from vector_index_mcp.engine.worker import Encoder
 from vector_index_mcp.files import read, secrets
 from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.ignore import Ignore

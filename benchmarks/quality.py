@@ -39,14 +39,14 @@ from packages import CORPORA, Corpus
 
 from vector_index_mcp.codebase.budget import CHARS_PER_TOKEN
 from vector_index_mcp.codebase.service import Codebase
-from vector_index_mcp.engine import question_map
 from vector_index_mcp.engine.kinds import kinds_of
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import STEPS, rank
-from vector_index_mcp.engine.search import FEWEST_CANDIDATES, compared
-from vector_index_mcp.engine.signals import SIGNALS
+from vector_index_mcp.engine.models import question_map
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import STEPS, rank
+from vector_index_mcp.engine.ranking.search import FEWEST_CANDIDATES, compared
+from vector_index_mcp.engine.ranking.signals import SIGNALS
+from vector_index_mcp.engine.text.words import joined, last_name
 from vector_index_mcp.engine.types import Candidate, Hit, StoredChunk, Vectors
-from vector_index_mcp.engine.words import joined, last_name
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.loading import load_codebase
 from vector_index_mcp.settings import Settings

@@ -1,4 +1,4 @@
-"""Which way do questions point? Learns the map of `engine/question_map`, and judges it.
+"""Which way do questions point? Learns the map of `engine/models/question_map`, and judges it.
 
 Of all chunks of a package, the one that holds the labelled lines should be nearest to a question:
 the map is moved against the gradient of that probability's logarithm (InfoNCE: van den Oord, Li,
@@ -32,10 +32,10 @@ from left_out import file_of
 from packages import Corpus
 from quality import Case, arguments_of, chunks_of, ndcg, opened
 
-from vector_index_mcp.engine import question_map
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import rank
-from vector_index_mcp.engine.search import FEWEST_CANDIDATES, compared
+from vector_index_mcp.engine.models import question_map
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import rank
+from vector_index_mcp.engine.ranking.search import FEWEST_CANDIDATES, compared
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.types import Candidate, StoredChunk, Vectors
 

@@ -52,7 +52,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 from transformers import BertConfig, BertModel
-from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.models.model import find_model
 source, place = Path(find_model("all-MiniLM-L6-v2").folder), Path(sys.argv[1])
 torch.manual_seed(7)
 shape = dict(vocab_size=30522, hidden_size=384, num_hidden_layers=1, num_attention_heads=4,

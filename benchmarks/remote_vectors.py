@@ -36,13 +36,13 @@ from served import Stopwatch
 
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.codebase.service import Codebase
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.preparing.recipe import Recipe
-from vector_index_mcp.indexing.team_vectors import TeamPlace
-from vector_index_mcp.indexing.vectors_given import share_vectors
+from vector_index_mcp.indexing.vectors.given import share_vectors
+from vector_index_mcp.indexing.vectors.team import TeamPlace
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 

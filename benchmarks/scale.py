@@ -41,13 +41,13 @@ from packages import CORPORA
 
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.chunk import chunk_text
-from vector_index_mcp.engine.fields import entries
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.tables import connect, table_names
+from vector_index_mcp.engine.text.fields import entries
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     Chunk,

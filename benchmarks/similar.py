@@ -7,7 +7,7 @@ class of the same name: clients for synchronous and asynchronous use, drivers fo
 In each FOLDER up to sixty such functions are taken, and for each the eight best chunks. It prints
 the mean of 1/place of the first twin (mean reciprocal rank) of
 
-- `vectors`: the cosine of the two chunks' vectors, as `engine/similar`;
+- `vectors`: the cosine of the two chunks' vectors, as `engine/ranking/similar`;
 - `query`: the chunk's text as a query, as a question would be ranked.
 """
 
@@ -21,9 +21,9 @@ from pathlib import Path
 import anyio
 from kept import keep
 
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.search import search
-from vector_index_mcp.engine.similar import similar
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.search import search
+from vector_index_mcp.engine.ranking.similar import similar
 from vector_index_mcp.engine.types import Hit, StoredChunk, Vector
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.loading import open_codebase

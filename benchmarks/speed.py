@@ -49,11 +49,11 @@ from served import (
     stop,
 )
 
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embed import WorkerEmbedder
-from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
-from vector_index_mcp.engine.fields import embedded_text
-from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.embedding_requests import requests_of_equal_work
+from vector_index_mcp.engine.models.model import find_model
+from vector_index_mcp.engine.text.fields import embedded_text
 from vector_index_mcp.engine.types import Document, Vectors
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import anyio
 import numpy as np
 
+from vector_index_mcp.engine.text.words import words
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.engine.words import words
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
 
 SYNONYMS = {"automobile": "car", "vehicle": "car", "purchase": "buy"}

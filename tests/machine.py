@@ -17,7 +17,8 @@ import anyio.to_thread
 from fakes import FakeEmbedder
 from waiting import eventually
 
-from vector_index_mcp.indexing import keeper, remote_opening
+from vector_index_mcp.indexing import keeper
+from vector_index_mcp.indexing.opening import remote as remote_opening
 from vector_index_mcp.indexing.place import Remote
 from vector_index_mcp.objects import lease
 

@@ -24,9 +24,9 @@ def printed_by(code: str, *arguments: str) -> list[str]:
 _HOLDS = """
 import sys
 from pathlib import Path
-from vector_index_mcp.indexing.locks import held
+from vector_index_mcp.indexing.opening.locks import held
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.writers import WriterNote
+from vector_index_mcp.indexing.opening.writers import WriterNote
 lock = Path(sys.argv[1])
 with held(lock):
     WriterNote(lock).write(Role(sys.argv[2]), is_behind=len(sys.argv) > 3)

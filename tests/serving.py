@@ -12,7 +12,7 @@ from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.codebase.service import Codebase
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.tables import connect, table_names

@@ -14,7 +14,7 @@ from vector_index_mcp.datasets.registry import Registry
 from vector_index_mcp.datasets.remedies import REMEDIES
 from vector_index_mcp.datasets.service import Datasets
 from vector_index_mcp.datasets.workshop import Order, Workshop
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.files.folder import Folder, Selection
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place

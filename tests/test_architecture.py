@@ -5,6 +5,7 @@ import functools
 import sys
 from collections import Counter
 from collections.abc import Callable
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parent.parent / "vector_index_mcp"
 PACKAGE, PRODUCT = ROOT.name, "vector-index-mcp"
 MODULES = sorted(ROOT.rglob("*.py"))
 MOST_LINES_OF_A_MODULE = 400
+MOST_MODULES_OF_A_FOLDER = 40
 MOST_LINES_OF_A_FUNCTION = 60
 
 # The rooms, and what each stands on directly; it may import what that stands on as well. The order
@@ -84,24 +86,24 @@ MUST_NOT_IMPORT = {
     "codebase/text.py": {"codebase.service", "codebase.tools"},
     "indexing/preparing/file.py": {"indexing.preparing.crew", "indexing.preparing.child"},
     "engine/chunk/cut.py": {"engine.chunk.syntax"},
-    "engine/rank.py": {"engine.store"},
+    "engine/ranking/rank.py": {"engine.store"},
 }
 MOST_LOOSE_MODULES = 10
 # Third-party modules, and what of the standard library deserves it, that have one home each.
 HOMES = {
     "lancedb": {"engine/store/"},
     "pyarrow": {"engine/store/", "datasets/packing.py"},  # there, for its zstd
-    "sqlite3": {"engine/cache.py"},
+    "sqlite3": {"engine/models/cache.py"},
     "unicodedata": {
-        "engine/spelling.py",
+        "engine/text/spelling.py",
         "files/glob.py",
         "clients/launch.py",
         "notes/texts/slugs.py",
     },
-    "torch": {"engine/library.py", "engine/packed_bert.py", "engine/worker.py"},
-    "sentence_transformers": {"engine/library.py"},
-    "transformers": {"engine/library.py"},
-    "huggingface_hub": {"engine/model.py"},
+    "torch": {f"engine/models/{m}.py" for m in ("library", "packed_bert", "worker")},
+    "sentence_transformers": {"engine/models/library.py"},
+    "transformers": {"engine/models/library.py"},
+    "huggingface_hub": {"engine/models/model.py"},
     "watchdog": {"files/watch.py", "files/inotify.py"},
     "Stemmer": {"engine/prose/stems.py"},
     "bs4": {"files/conversion.py"},
@@ -116,11 +118,11 @@ HOMES = {
     "fastapi": {"documents/rest.py", "documents/rest_errors.py"},
     "filelock": {
         "datasets/workshop.py",
-        "indexing/locks.py",
-        "indexing/opening.py",
+        "indexing/opening/locks.py",
+        "indexing/opening/local.py",
         "background/host.py",
         "objects/folder.py",
-        "engine/cache.py",
+        "engine/models/cache.py",
         "documents/editing.py",
         "notes/store/turns.py",
         "notes/store/index_lock.py",
@@ -180,7 +182,7 @@ HOMES = {
     },
     "starlette": {"page/routes.py", "documents/rest_errors.py", "datasets/rest.py"},
     "h11": {"serving/guest.py"},
-    "httpx2": {"engine/openai_api.py"},
+    "httpx2": {"engine/models/openai_api.py"},
     "uvicorn": {"serving/guest.py"},
     "yaml": {"documents/yaml_text.py", "engine/prose/front_matter.py"},
 }
@@ -196,13 +198,13 @@ BROAD_EXCEPTS = {
     "background/host.py": 1,  # one client's session must not end those of the others
     "files/conversion.py": 1,  # what libraries raise for broken files
     "indexing/preparing/file.py": 1,
-    "indexing/opening.py": 1,  # an index that was not opened must not hold its folder
-    "indexing/team_vectors.py": 1,  # the service goes on without what a team shares
+    "indexing/opening/local.py": 1,  # an index that was not opened must not hold its folder
+    "indexing/vectors/team.py": 1,  # the service goes on without what a team shares
     "indexing/faults.py": 1,  # a fault of ours is told; what is indexed is searched on
     "doctor/examine.py": 1,  # a check that breaks off must not stop the others
-    "engine/worker.py": 1,  # a request that cannot be read ends the process, in another thread
-    "engine/bert.py": 1,  # what a tokenizer that cannot be read raises
-    "engine/queries.py": 1,  # what a model's files raise that do not fit together
+    "engine/models/worker.py": 1,  # a request that cannot be read ends the process
+    "engine/models/bert.py": 1,  # what a tokenizer that cannot be read raises
+    "engine/models/queries.py": 1,  # what a model's files raise that do not fit together
     "engine/chunk/syntax.py": 1,  # whatever a grammar does, text is still cut by its lines
     "engine/store/faults.py": 1,
     "objects/store.py": 1,  # the error of one of many jobs, raised as it is
@@ -390,6 +392,28 @@ def is_module(name: str) -> bool:
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
+def test_folders_within_a_room_import_each_other_in_no_circle() -> None:
+    graph: dict[str, set[str]] = {}
+    for module in MODULES:
+        here, names = folder_in_a_room(module_name(module)), runtime_imports(module)
+        graph.setdefault(here, set()).update(map(folder_in_a_room, names))
+    for folder, others in graph.items():
+        others -= {folder, ""}
+
+    assert {*TopologicalSorter(graph).static_order()} >= graph.keys() - {""}
+
+
+def folder_in_a_room(name: str) -> str:
+    """`engine.store` for the modules in that folder; nothing for those of the room itself."""
+    parts = name.removeprefix(f"{PACKAGE}.").split(".")[:2]
+    return ".".join(parts) if len(parts) == 2 and (ROOT / Path(*parts)).is_dir() else ""
+
+
+def test_a_folder_can_be_taken_in_at_a_glance() -> None:
+    modules = Counter(name_of(module.parent) for module in MODULES)
+    assert {folder: n for folder, n in modules.items() if n > MOST_MODULES_OF_A_FOLDER} == {}
+
+
 def test_a_room_says_what_it_must_not_know() -> None:
     silent = [
         room.name
@@ -544,7 +568,7 @@ def test_a_folder_with_modules_is_a_package() -> None:
         ("vector_index_mcp.background.relay", ["mcp", "anyio", "pydantic", "psutil", *HEAVY]),
         ("vector_index_mcp.serving.server", ["watchdog", "sqlite3", "rich", "pygments", *HEAVY]),
         ("vector_index_mcp.serving.listener", ["watchdog", "sqlite3", "rich", *HEAVY]),
-        ("vector_index_mcp.engine.embed", HEAVY),
+        ("vector_index_mcp.engine.models.embed", HEAVY),
         ("vector_index_mcp.serving.embedding_server", HEAVY),
         ("vector_index_mcp.codebase.service", ["tree_sitter", "semble_grammars", "torch"]),
         ("vector_index_mcp.console.commands", ["mcp", "anyio", "psutil", "rich", *HEAVY]),

@@ -18,8 +18,11 @@ from vector_index_mcp.codebase import colours
 # Patterns that are made while the service runs, and what holds them.
 COMPILED_IN_FUNCTIONS = {
     ("codebase/colours.py", "_pattern"),  # below
-    ("engine/scripts.py", "_patterns"),  # one set of characters each
-    ("engine/signals.py", "_as_words"),  # names, letter for letter, their parts perhaps separated
+    ("engine/text/scripts.py", "_patterns"),  # one set of characters each
+    (
+        "engine/ranking/signals.py",
+        "_as_words",
+    ),  # names, letter for letter, their parts perhaps separated
     ("documents/absent.py", "names_outside"),  # a query's name of 100 characters, with short gaps
     ("engine/prose/fragments.py", "_fragments_of"),  # letters and digits of a query
     ("page/handover.py", "remove_left"),  # names in a folder of the user's own

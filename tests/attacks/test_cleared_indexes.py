@@ -20,11 +20,11 @@ from writing import write
 
 from vector_index_mcp.console import belongings
 from vector_index_mcp.files.removal import remove_at, remove_file_at, size_of
-from vector_index_mcp.indexing.locks import LOCKS, held
-from vector_index_mcp.indexing.marks import MARK
-from vector_index_mcp.indexing.owners import Owners
-from vector_index_mcp.indexing.ownership import LOCK, Records, Standing
-from vector_index_mcp.indexing.removal import remove_index
+from vector_index_mcp.indexing.opening.locks import LOCKS, held
+from vector_index_mcp.indexing.opening.marks import MARK
+from vector_index_mcp.indexing.opening.owners import Owners
+from vector_index_mcp.indexing.opening.ownership import LOCK, Records, Standing
+from vector_index_mcp.indexing.opening.removal import remove_index
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.folders import cache_folder, state_folder
 from vector_index_mcp.settings import Settings
@@ -429,7 +429,7 @@ def test_the_record_of_an_index_that_could_not_be_removed_stays(project, setting
 
 
 def test_an_index_that_another_process_writes_stays_and_is_named(project, settings, monkeypatch):
-    monkeypatch.setattr("vector_index_mcp.indexing.removal._PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("vector_index_mcp.indexing.opening.removal._PATIENCE_SECONDS", 0.1)
     before = state_of(project / ".lancedb")
     with held(project / ".lancedb" / LOCK):
         [left] = cleared(belongings.of_project(project, settings))
@@ -471,8 +471,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from vector_index_mcp.files import beneath
-from vector_index_mcp.indexing.ownership import Records
-from vector_index_mcp.indexing.removal import remove_index
+from vector_index_mcp.indexing.opening.ownership import Records
+from vector_index_mcp.indexing.opening.removal import remove_index
 
 left = int(sys.argv[3])
 
@@ -525,8 +525,8 @@ def test_what_a_killed_removal_leaves_is_ours(
 READ_ONLY = """
 import sys
 from pathlib import Path
-from vector_index_mcp.indexing.ownership import Records
-from vector_index_mcp.indexing.removal import remove_index
+from vector_index_mcp.indexing.opening.ownership import Records
+from vector_index_mcp.indexing.opening.removal import remove_index
 
 state = Path(sys.argv[2])
 for left in remove_index(Path(sys.argv[1]), Records(state), state):

@@ -22,14 +22,14 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.engine.fields import entries
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
+from vector_index_mcp.engine.text.fields import entries
 from vector_index_mcp.engine.types import Chunk, Document, FileRecord
 from vector_index_mcp.errors import StoreError
-from vector_index_mcp.indexing import ownership
-from vector_index_mcp.indexing.marks import MARK, place_of
-from vector_index_mcp.indexing.ownership import Records, Standing
+from vector_index_mcp.indexing.opening import ownership
+from vector_index_mcp.indexing.opening.marks import MARK, place_of
+from vector_index_mcp.indexing.opening.ownership import Records, Standing
 from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio

@@ -28,7 +28,7 @@ from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.indexing.opening import Opener
+from vector_index_mcp.indexing.opening.local import Opener
 from vector_index_mcp.indexing.place import Place
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from buckets import bucket_server
 from filelock import FileLock
 from tiny_models import made
 
-from vector_index_mcp.engine.model import OFFLINE_MODEL, model_at_hand
+from vector_index_mcp.engine.models.model import OFFLINE_MODEL, model_at_hand
 from vector_index_mcp.objects.opening import opened
 
 

@@ -1,6 +1,6 @@
 """Documents as the store takes them."""
 
-from vector_index_mcp.engine.fields import entries
+from vector_index_mcp.engine.text.fields import entries
 from vector_index_mcp.engine.types import Chunk, Document
 
 

@@ -11,10 +11,10 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.datasets.workshop import order_of
-from vector_index_mcp.engine import lean_query
-from vector_index_mcp.engine.embed import WorkerEmbedder
-from vector_index_mcp.engine.model import find_model
-from vector_index_mcp.engine.model_folder import window_of
+from vector_index_mcp.engine.models import lean_query
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.model import find_model
+from vector_index_mcp.engine.models.model_folder import window_of
 from vector_index_mcp.errors import ModelNotFoundError
 from vector_index_mcp.processes import children
 from vector_index_mcp.serving.loading import index_of_texts, load_codebase, load_datasets

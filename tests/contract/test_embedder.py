@@ -18,10 +18,10 @@ import pytest
 from processes import FAKE_WORKER, with_import_hook
 from waiting import eventually
 
-from vector_index_mcp.engine.embed import WorkerEmbedder
-from vector_index_mcp.engine.model import OFFLINE_PACKAGE
-from vector_index_mcp.engine.question_map import turned
-from vector_index_mcp.engine.wording import WORDS, WORDS_AND_GIST
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.model import OFFLINE_PACKAGE
+from vector_index_mcp.engine.models.question_map import turned
+from vector_index_mcp.engine.models.wording import WORDS, WORDS_AND_GIST
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, WorkerDiedError
 from vector_index_mcp.processes import children
 
@@ -356,7 +356,7 @@ async def test_a_worker_that_hangs_is_replaced(stand_in, monkeypatch, text):
 SERVICE = """
 import json, sys
 import anyio
-from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
 from vector_index_mcp.processes import children
 
 async def main():
@@ -555,7 +555,7 @@ async def test_a_worker_that_cannot_read_a_request_ends_at_once_and_says_why(lin
 NO_DESCRIPTORS = """
 import os, resource, sys
 import anyio
-from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
 from vector_index_mcp.errors import ModelNotFoundError
 from vector_index_mcp.processes import children
 

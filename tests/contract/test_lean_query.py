@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from other_process import printed_by
 
-from vector_index_mcp.engine import lean_query
-from vector_index_mcp.engine.model import Model
-from vector_index_mcp.engine.queries import Queries
+from vector_index_mcp.engine.models import lean_query
+from vector_index_mcp.engine.models.model import Model
+from vector_index_mcp.engine.models.queries import Queries
 from vector_index_mcp.engine.types import ModelIdentity
 
 pytestmark = pytest.mark.anyio
@@ -192,7 +192,7 @@ async def test_a_model_that_comes_back_is_found_when_somebody_looks_again(model,
 CUT_OFF = """
 import os, sys
 import anyio
-from vector_index_mcp.engine.queries import Queries
+from vector_index_mcp.engine.models.queries import Queries
 
 async def main():
     queries, weights = Queries(sys.argv[1]), os.path.join(sys.argv[1], "model.safetensors")

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 from other_process import printed_by
 
-from vector_index_mcp.engine.model import OFFLINE_PACKAGE
+from vector_index_mcp.engine.models.model import OFFLINE_PACKAGE
 
 pytestmark = [
     pytest.mark.skipif(
@@ -18,8 +18,9 @@ MODEL = "all-MiniLM-L6-v2"
 LEFT_OUT = ["scipy", "sklearn", "torch._dynamo", "torch.distributed.tensor"]
 BEGINNING = f"""
 import sys
-from vector_index_mcp.engine import lean_transformers, library
-from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.models import lean_transformers
+from vector_index_mcp.engine.models import library
+from vector_index_mcp.engine.models.model import find_model
 
 def there():
     return [name for name in {LEFT_OUT} if sys.modules.get(name)]
@@ -91,7 +92,8 @@ print("done")
 def test_torch_lacks_kernels_without_data_until_the_library_is_loaded(tiny_models):
     folder = tiny_models["bert"].folder
     code = f"""
-from vector_index_mcp.engine import lean_torch, worker
+from vector_index_mcp.engine.models import lean_torch
+from vector_index_mcp.engine.models import worker
 torch = lean_torch.imported()
 assert lean_torch.imported() is torch
 

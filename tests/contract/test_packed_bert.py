@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tiny_models import LONG, TEXT
 
-from vector_index_mcp.engine import lean_query, worker
-from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.models import lean_query, worker
+from vector_index_mcp.engine.models.model import find_model
 
 pytestmark = pytest.mark.slow  # they load the library of models
 
@@ -24,7 +24,7 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def packed_bert():
     """Imported when it is needed: every tester would load torch to collect these tests."""
-    from vector_index_mcp.engine import packed_bert
+    from vector_index_mcp.engine.models import packed_bert
 
     return packed_bert
 

@@ -16,7 +16,7 @@ from tiny_models import LONG, TEXT
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
 from vector_index_mcp.errors import EmbeddingError
 from vector_index_mcp.processes import children
 

@@ -9,9 +9,9 @@ import pytest
 from documents import document
 from waiting import PATIENCE_SECONDS
 
-from vector_index_mcp.engine import search as searching
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.search import FEWEST_CANDIDATES, search
+from vector_index_mcp.engine.ranking import search as searching
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.search import FEWEST_CANDIDATES, search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.types import NO_FILTERS, Filters

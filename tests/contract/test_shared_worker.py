@@ -21,7 +21,7 @@ from waiting import eventually
 
 from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import FOLDER_VARIABLE
-from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
 from vector_index_mcp.errors import BackgroundError, EmbeddingError, ModelNotFoundError
 from vector_index_mcp.processes import children
 from vector_index_mcp.sharing import frames, host, joining, place, workers
@@ -38,7 +38,7 @@ MODEL = "all-MiniLM-L6-v2"
 # its turn comes, and stops at one that names a pipe until somebody opens that.
 FAKE = """
 import sys
-if "vector_index_mcp.engine.worker" in sys.orig_argv:
+if "vector_index_mcp.engine.models.worker" in sys.orig_argv:
     import itertools, json, os, queue, threading
     def send(header, payload=b""):
         sys.stdout.buffer.write(json.dumps(header).encode() + bytes([10]) + payload)
@@ -69,7 +69,7 @@ if "vector_index_mcp.engine.worker" in sys.orig_argv:
 SERVICE = """
 import json, sys
 import anyio
-from vector_index_mcp.engine.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
 from vector_index_mcp.processes import children
 from vector_index_mcp.sharing.joining import STARTS_HOST, Joining
 

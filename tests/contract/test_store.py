@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from documents import document
 
-from vector_index_mcp.engine.fields import chunk_hash
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import rank
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import rank
 from vector_index_mcp.engine.store import Index, Store, schema
 from vector_index_mcp.engine.store.foreign import parts_of
 from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.upkeep import Upkeep, unindexed_rows
+from vector_index_mcp.engine.text.fields import chunk_hash
 from vector_index_mcp.engine.types import (
     NO_FILTERS,
     FileRecord,

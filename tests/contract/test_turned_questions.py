@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vector_index_mcp.engine import lean_query, question_map
-from vector_index_mcp.engine.model import OFFLINE_PACKAGE, Model
+from vector_index_mcp.engine.models import lean_query, question_map
+from vector_index_mcp.engine.models.model import OFFLINE_PACKAGE, Model
+from vector_index_mcp.engine.models.wording import WORDS_AND_GIST, Reading
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.engine.wording import WORDS_AND_GIST, Reading
 
 ANSWERS = {
     "what happens when the connection to the broker drops": """client.py class Client

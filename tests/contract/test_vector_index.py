@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from documents import document
 
-from vector_index_mcp.engine.fields import chunk_hash
 from vector_index_mcp.engine.store import Store, upkeep
 from vector_index_mcp.engine.store.reach import Reach
 from vector_index_mcp.engine.store.upkeep import vectors_index
+from vector_index_mcp.engine.text.fields import chunk_hash
 
 DIMENSION = 64
 ROWS = 600

@@ -37,7 +37,7 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.codebase.hits import SearchResult
-from vector_index_mcp.engine.model import OFFLINE_PACKAGE
+from vector_index_mcp.engine.models.model import OFFLINE_PACKAGE
 from vector_index_mcp.sharing.place import TOOL_SET
 
 COMMAND = (sys.executable, "-m", "vector_index_mcp")
@@ -54,7 +54,7 @@ FAKE_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "nobody/no-such-model"}
 """Settings for `FAKE_WORKER`, where nobody else may find a model."""
 MAX_LINE_BYTES = 10_000_000
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
-WORKER = "vector_index_mcp.engine.worker"
+WORKER = "vector_index_mcp.engine.models.worker"
 _CAN_FORK = sys.platform == "linux"  # libraries of macOS do not survive a fork
 _REAPING_SECONDS = 0.1  # an ended process may stay a zombie for as long as its parent likes
 
@@ -108,7 +108,7 @@ vector_index_mcp.__version__ = "0.0.1"
 # Stands in for the embedding worker: the same frames, no model, ready at once.
 FAKE_WORKER = """
 import sys
-if "vector_index_mcp.engine.worker" in sys.orig_argv:
+if "vector_index_mcp.engine.models.worker" in sys.orig_argv:
     import hashlib, json, math, os, struct
     def send(header, payload=b""):
         sys.stdout.buffer.write(json.dumps(header).encode() + bytes([10]) + payload)

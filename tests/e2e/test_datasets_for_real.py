@@ -10,8 +10,8 @@ from processes import COMMAND, MODEL_SECONDS, NO_MODEL, needs_model, place_of, r
 from shelves import manifest, write, write_flat
 from waiting import eventually
 
-from vector_index_mcp.engine.embed import WorkerEmbedder
-from vector_index_mcp.engine.model import OFFLINE_MODEL
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.model import OFFLINE_MODEL
 from vector_index_mcp.processes import children
 
 pytestmark = pytest.mark.anyio

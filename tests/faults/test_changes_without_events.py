@@ -19,8 +19,8 @@ from vector_index_mcp.files import mounts, watch
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.indexing import freshness
 from vector_index_mcp.indexing.reasons import INDEXED
-from vector_index_mcp.indexing.run import Kind
-from vector_index_mcp.indexing.scanned import FILES_PER_BATCH
+from vector_index_mcp.indexing.writing.run import Kind
+from vector_index_mcp.indexing.writing.scanned import FILES_PER_BATCH
 
 if sys.platform == "linux":
     from vector_index_mcp.files import inotify

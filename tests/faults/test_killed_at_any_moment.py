@@ -17,7 +17,7 @@ from serving import codebase_of, contents, converged, fresh_contents
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.indexing.role import Role
 
 pytestmark = [
@@ -32,14 +32,14 @@ LONGEST_LIFE_SECONDS = 60
 TESTS = Path(__file__).parents[1]
 STORE = "vector_index_mcp.engine.store"
 MOMENTS = {
-    "a scan": ("vector_index_mcp.indexing.outlook", "walk"),
+    "a scan": ("vector_index_mcp.indexing.looking.outlook", "walk"),
     "the commit of texts": (f"{STORE}.store", "Store.replace"),
     "the commit of records": (f"{STORE}.store", "Store.put_records"),
     "the commit of vectors": (f"{STORE}.store", "Store.fill"),
     "maintenance": (f"{STORE}.store", "Store.maintain"),
     "the build of an index": ("lancedb.table", "AsyncTable.create_index"),
     "the swap of generations": (f"{STORE}.index", "Index.swap"),
-    "a write to the cache": ("vector_index_mcp.engine.cache", "EmbeddingCache.put"),
+    "a write to the cache": ("vector_index_mcp.engine.models.cache", "EmbeddingCache.put"),
 }
 """What is going on when the process dies: the function that is doing it."""
 

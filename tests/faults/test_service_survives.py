@@ -28,12 +28,13 @@ from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.errors import Problem, StoreError
-from vector_index_mcp.indexing import indexer, keeper, scanned
+from vector_index_mcp.indexing import keeper
 from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.indexing.writing import indexer, scanned
+from vector_index_mcp.indexing.writing.run import Kind
 from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings
 

@@ -4,10 +4,10 @@ from fakes import FakeEmbedder
 from serving import codebase_of, converged
 from writing import write
 
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.indexing.activity import Activity
-from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
+from vector_index_mcp.indexing.vectors.cached_embedder import CachedEmbedder
 
 pytestmark = pytest.mark.anyio
 

@@ -30,10 +30,10 @@ from vector_index_mcp.errors import BusyError, StoreError
 from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
-from vector_index_mcp.indexing import asking
+from vector_index_mcp.indexing.answering import asking
 from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.scanned import FILES_PER_BATCH
+from vector_index_mcp.indexing.writing.scanned import FILES_PER_BATCH
 
 pytestmark = pytest.mark.anyio
 

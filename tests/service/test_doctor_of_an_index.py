@@ -20,7 +20,7 @@ from vector_index_mcp.doctor.index import first_answer, index, service
 from vector_index_mcp.doctor.subject import Project
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
-from vector_index_mcp.indexing.locks import lock_of
+from vector_index_mcp.indexing.opening.locks import lock_of
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.folders import state_folder
 from vector_index_mcp.settings import Settings

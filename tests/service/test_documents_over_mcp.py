@@ -31,7 +31,7 @@ from vector_index_mcp.documents import service
 from vector_index_mcp.documents.configuration import Collection, read
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.errors import BusyError, SettingsError, StorageError
-from vector_index_mcp.indexing.outlook import Outlook
+from vector_index_mcp.indexing.looking.outlook import Outlook
 from vector_index_mcp.indexing.role import Role
 
 pytestmark = pytest.mark.anyio

@@ -11,12 +11,12 @@ from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.search import search
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.search import search
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.indexing.asking import ask
+from vector_index_mcp.indexing.answering.asking import ask
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import Recipe

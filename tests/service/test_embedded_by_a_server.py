@@ -19,13 +19,13 @@ from writing import write
 from vector_index_mcp.codebase import text, wire
 from vector_index_mcp.doctor import finding, model
 from vector_index_mcp.doctor.subject import Project
-from vector_index_mcp.engine import remote
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embed import WorkerEmbedder
-from vector_index_mcp.engine.probed_model import PROBE, Server
-from vector_index_mcp.engine.remote import Patience, ServerEmbedder
+from vector_index_mcp.engine.models import remote
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.probed_model import PROBE, Server
+from vector_index_mcp.engine.models.remote import Patience, ServerEmbedder
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError
-from vector_index_mcp.indexing import vectors
+from vector_index_mcp.indexing.vectors import task as vectors
 from vector_index_mcp.processes import children
 from vector_index_mcp.serving.embedding_server import server_embedder
 from vector_index_mcp.serving.loading import load_codebase

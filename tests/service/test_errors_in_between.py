@@ -11,10 +11,10 @@ from writing import write
 
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.conversion import NEEDS_EXTRA
-from vector_index_mcp.indexing import indexer as indexing
 from vector_index_mcp.indexing import live as lives
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED
+from vector_index_mcp.indexing.writing import indexer as indexing
 
 pytestmark = pytest.mark.anyio
 

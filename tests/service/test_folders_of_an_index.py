@@ -15,14 +15,14 @@ from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.search import search
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.search import search
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files import beneath
 from vector_index_mcp.files.folder import Folder, Folders, Reading, Selection
-from vector_index_mcp.indexing import indexer, keeper
-from vector_index_mcp.indexing.asking import ask
+from vector_index_mcp.indexing import keeper
+from vector_index_mcp.indexing.answering.asking import ask
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
@@ -30,6 +30,7 @@ from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
+from vector_index_mcp.indexing.writing import indexer
 from vector_index_mcp.processes import detached
 
 pytestmark = pytest.mark.anyio

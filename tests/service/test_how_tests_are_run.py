@@ -4,7 +4,7 @@ import pytest
 from serving import call, served
 
 from vector_index_mcp.codebase.running_tests import asks_for_tests
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 
 pytestmark = pytest.mark.anyio
 

@@ -33,18 +33,18 @@ from vector_index_mcp.doctor.finding import Case, Verdict
 from vector_index_mcp.doctor.subject import Project as DoctorProject
 from vector_index_mcp.errors import StorageError, StoreError
 from vector_index_mcp.files.removal import Left
-from vector_index_mcp.indexing import vectors
-from vector_index_mcp.indexing.indexer import Indexer
+from vector_index_mcp.indexing.looking.outlook import Outlook
 from vector_index_mcp.indexing.mirroring import cleaning, layout, limits, mirror, publishing
 from vector_index_mcp.indexing.mirroring.fetching import fetch
 from vector_index_mcp.indexing.mirroring.layout import Snapshot
 from vector_index_mcp.indexing.mirroring.mirror import FETCHED, Shared
 from vector_index_mcp.indexing.mirroring.origin import ORIGIN
 from vector_index_mcp.indexing.mirroring.publishing import State, publish
-from vector_index_mcp.indexing.outlook import Outlook
-from vector_index_mcp.indexing.ownership import Records
-from vector_index_mcp.indexing.removal import remove_index
+from vector_index_mcp.indexing.opening.ownership import Records
+from vector_index_mcp.indexing.opening.removal import remove_index
 from vector_index_mcp.indexing.role import Role
+from vector_index_mcp.indexing.vectors import task as vectors
+from vector_index_mcp.indexing.writing.indexer import Indexer
 from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.settings import Settings
 

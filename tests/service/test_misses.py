@@ -13,8 +13,8 @@ from writing import write
 
 from vector_index_mcp.codebase import service
 from vector_index_mcp.files import secrets
-from vector_index_mcp.indexing import checking
-from vector_index_mcp.indexing.asking import ask
+from vector_index_mcp.indexing.answering import checking
+from vector_index_mcp.indexing.answering.asking import ask
 
 pytestmark = pytest.mark.anyio
 

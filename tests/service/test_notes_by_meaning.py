@@ -6,7 +6,7 @@ from fakes import FakeEmbedder
 from machines import Machine, notes_at
 from waiting import PATIENCE_SECONDS
 
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.options import Options

@@ -21,9 +21,9 @@ from vector_index_mcp.console import local
 from vector_index_mcp.documents.reach import out_of_reach
 from vector_index_mcp.errors import BusyError, first_of
 from vector_index_mcp.indexing.following import settle
-from vector_index_mcp.indexing.locks import lock_of
+from vector_index_mcp.indexing.opening.locks import lock_of
+from vector_index_mcp.indexing.opening.writers import Writer, WriterNote
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.writers import Writer, WriterNote
 from vector_index_mcp.serving.folders import state_folder
 from vector_index_mcp.settings import Settings
 

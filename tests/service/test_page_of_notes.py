@@ -12,7 +12,7 @@ from machines import Machine, notes_at
 from visitor import Visitor
 from waiting import PATIENCE_SECONDS
 
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place

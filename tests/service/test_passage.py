@@ -3,7 +3,7 @@ import pytest
 from waiting import PATIENCE_SECONDS, eventually
 
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.store.reach import Reach
@@ -14,11 +14,11 @@ from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
-from vector_index_mcp.indexing.passage import Passage
-from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.recipe import Recipe
-from vector_index_mcp.indexing.team_vectors import TeamVectors
+from vector_index_mcp.indexing.vectors.team import TeamVectors
+from vector_index_mcp.indexing.writing.passage import Passage
+from vector_index_mcp.indexing.writing.pipeline import Pipeline
 
 pytestmark = pytest.mark.anyio
 

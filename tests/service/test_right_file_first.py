@@ -9,8 +9,8 @@ from fakes import FakeEmbedder
 from serving import codebase_of, converged
 from writing import write
 
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import rank
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import rank
 
 pytestmark = pytest.mark.anyio
 

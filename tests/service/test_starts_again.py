@@ -32,7 +32,7 @@ from vector_index_mcp.codebase.remedies import REMEDIES
 from vector_index_mcp.engine.store import Store, pinned
 from vector_index_mcp.engine.store.schema import FORMAT
 from vector_index_mcp.errors import StorageError, StoreError
-from vector_index_mcp.indexing.opening import Opener
+from vector_index_mcp.indexing.opening.local import Opener
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.role import Role
 
@@ -316,7 +316,7 @@ import os, sys
 from pathlib import Path
 import anyio
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.indexing.opening import Opener
+from vector_index_mcp.indexing.opening.local import Opener
 from vector_index_mcp.indexing.place import Place
 if os.geteuid() == 0:  # to whom nothing is forbidden
     os.setgroups([])

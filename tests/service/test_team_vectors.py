@@ -20,15 +20,16 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase import text, wire
-from vector_index_mcp.engine import packs as layout
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models import packs as layout
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index, Store
 from vector_index_mcp.errors import EmbeddingError, Problem, StorageError
-from vector_index_mcp.indexing import packs as kept_packs
-from vector_index_mcp.indexing import team_vectors, vectors_given
-from vector_index_mcp.indexing.packs import Packs
-from vector_index_mcp.indexing.team_vectors import TeamPlace, TeamVectors
-from vector_index_mcp.indexing.vectors_given import share_vectors, tidy
+from vector_index_mcp.indexing.vectors import given as vectors_given
+from vector_index_mcp.indexing.vectors import packs as kept_packs
+from vector_index_mcp.indexing.vectors import team as team_vectors
+from vector_index_mcp.indexing.vectors.given import share_vectors, tidy
+from vector_index_mcp.indexing.vectors.packs import Packs
+from vector_index_mcp.indexing.vectors.team import TeamPlace, TeamVectors
 from vector_index_mcp.objects.opening import opened
 
 pytestmark = pytest.mark.anyio

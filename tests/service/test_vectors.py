@@ -11,17 +11,18 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest, discard
 from vector_index_mcp.engine.types import UnembeddedChunk
 from vector_index_mcp.errors import ModelNotFoundError, StorageError, WorkerDiedError
 from vector_index_mcp.files.scan import Changes
-from vector_index_mcp.indexing import indexer, scanned, vectors
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.role import Role
+from vector_index_mcp.indexing.vectors import task as vectors
+from vector_index_mcp.indexing.writing import indexer, scanned
 
 pytestmark = pytest.mark.anyio
 

@@ -30,8 +30,8 @@ from vector_index_mcp.doctor.finding import (
 )
 from vector_index_mcp.doctor.subject import Documents, Project
 from vector_index_mcp.documents.home import home_of
-from vector_index_mcp.engine.model import find_model
-from vector_index_mcp.engine.wording import WORDS_AND_GIST
+from vector_index_mcp.engine.models.model import find_model
+from vector_index_mcp.engine.models.wording import WORDS_AND_GIST
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files import mounts
 from vector_index_mcp.indexing import freshness

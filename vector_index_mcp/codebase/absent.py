@@ -7,12 +7,12 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from vector_index_mcp.engine import scripts
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.spelling import folded
+from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.text import scripts
+from vector_index_mcp.engine.text.spelling import folded
+from vector_index_mcp.engine.text.words import joined, last_name, words
 from vector_index_mcp.engine.types import NO_FILTERS, FileRecord, Filters
-from vector_index_mcp.engine.words import joined, last_name, words
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.files import secrets
 from vector_index_mcp.files.folder import Folder

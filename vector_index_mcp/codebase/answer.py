@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from vector_index_mcp.codebase.behind import MAY_LACK_CHANGES, UNDER_WAY
 from vector_index_mcp.codebase.wanted import UNLIKELY, Wanted
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.errors import counted
 from vector_index_mcp.indexing.backlog import Backlog
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.indexing.writing.run import Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.codebase.triggering import triggered
 from vector_index_mcp.codebase.wanted import Likeness
 from vector_index_mcp.errors import QueryError
-from vector_index_mcp.indexing.asking import OnLoading
+from vector_index_mcp.indexing.answering.asking import OnLoading
 from vector_index_mcp.indexing.following import (
     Tell,
     follow_fetch,

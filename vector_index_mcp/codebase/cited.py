@@ -17,7 +17,7 @@ from vector_index_mcp.codebase.places import (
     place_at,
     place_of,
 )
-from vector_index_mcp.engine.spelling import composed
+from vector_index_mcp.engine.text.spelling import composed
 
 Readings = tuple[Place, ...]
 """What one part of a message may mean, the likeliest first."""

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from vector_index_mcp.engine.spelling import composed
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.text.spelling import composed
 from vector_index_mcp.engine.types import NO_FILTERS, Filters
 from vector_index_mcp.errors import QueryError, quoted
 from vector_index_mcp.files import beneath

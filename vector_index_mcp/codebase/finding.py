@@ -13,14 +13,14 @@ from vector_index_mcp.codebase.lead import first_about
 from vector_index_mcp.codebase.named import Namer
 from vector_index_mcp.codebase.running_tests import asks_for_tests, saying_how
 from vector_index_mcp.codebase.wanted import Sample, Wanted
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.search import search
-from vector_index_mcp.engine.similar import similar
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.search import search
+from vector_index_mcp.engine.ranking.similar import similar
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.indexing.asking import Question
+from vector_index_mcp.indexing.answering.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
 _MOST_NARROWED = 30  # similar chunks that a query chooses from

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from vector_index_mcp.codebase.lead import led
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Hit
 from vector_index_mcp.indexing.ledger import Ledger

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from vector_index_mcp.codebase.wanted import Wanted
-from vector_index_mcp.engine.embedder import Embedder
-from vector_index_mcp.engine.fields import embedded_text
-from vector_index_mcp.engine.reranking import JUDGED, by_both
+from vector_index_mcp.engine.models.embedder import Embedder
+from vector_index_mcp.engine.ranking.reranking import JUDGED, by_both
+from vector_index_mcp.engine.text.fields import embedded_text
 from vector_index_mcp.engine.types import Hit
-from vector_index_mcp.indexing.judging import judged
+from vector_index_mcp.indexing.answering.judging import judged
 
 
 class Judge:

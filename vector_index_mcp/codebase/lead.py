@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vector_index_mcp.engine.likelihood import likelihood, logit
-from vector_index_mcp.engine.spelling import folded
+from vector_index_mcp.engine.ranking.likelihood import likelihood, logit
+from vector_index_mcp.engine.text.spelling import folded
 from vector_index_mcp.engine.types import Hit, StoredChunk, Why
 
 _MOST_OTHERS = 3  # further chunks of the file that the hit names

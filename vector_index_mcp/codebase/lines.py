@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.signals import stem
-from vector_index_mcp.engine.words import places, words
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.signals import stem
+from vector_index_mcp.engine.text.words import places, words
 
 _AROUND = 2  # lines of context before and after the best one
 _EXACT = 0.01  # what a word in the query's form adds; it decides between lines that are alike

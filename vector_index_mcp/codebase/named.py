@@ -23,10 +23,10 @@ from vector_index_mcp.codebase.places import (
     may_be_path,
     place_of,
 )
-from vector_index_mcp.engine.search import SHORT_CHARS, worked_out
+from vector_index_mcp.engine.ranking.search import SHORT_CHARS, worked_out
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.text.words import last_name
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk
-from vector_index_mcp.engine.words import last_name
 from vector_index_mcp.errors import quoted
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.language import OTHER, language_of

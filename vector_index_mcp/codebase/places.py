@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from vector_index_mcp.engine.spelling import composed
+from vector_index_mcp.engine.text.spelling import composed
 
 _LINES = re.compile(r"(?::(\d{1,18})(?:[:-]\d{1,18}){0,2}|#L(\d{1,18})(?:-L?\d{1,18})?)$")
 _BEGINNING = re.compile(r"(?:[A-Za-z]:)?(?:\.{0,2}/)*")  # of a path that begins elsewhere

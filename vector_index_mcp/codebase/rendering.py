@@ -11,7 +11,7 @@ from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.codebase.places import Place
-from vector_index_mcp.engine.signals import stem, stems_of
+from vector_index_mcp.engine.ranking.signals import stem, stems_of
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files.language import is_prose

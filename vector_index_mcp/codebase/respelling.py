@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from vector_index_mcp.engine.words import joined, last_name, owner_of, words
+from vector_index_mcp.engine.text.words import joined, last_name, owner_of, words
 from vector_index_mcp.errors import encodable
 
 _FEWEST_CHARS = 5  # of shorter words, one letter makes another word

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from vector_index_mcp.codebase.lead import led
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Hit, StoredChunk
 from vector_index_mcp.indexing.ledger import Ledger

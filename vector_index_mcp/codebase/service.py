@@ -15,8 +15,8 @@ from vector_index_mcp.codebase.finding import Finder, Findings
 from vector_index_mcp.codebase.judge import Judge
 from vector_index_mcp.codebase.recent import Asker, RecentQueries, asked
 from vector_index_mcp.codebase.wanted import Likeness, Sample, Wanted, wanted
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embedder import Embedder
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.models.embedder import Embedder
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Hit, StoredChunk
 from vector_index_mcp.errors import (
@@ -28,7 +28,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing import place
-from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
+from vector_index_mcp.indexing.answering.asking import Answered, OnLoading, Question, ask
 from vector_index_mcp.indexing.backlog import backlog_of
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.options import Options

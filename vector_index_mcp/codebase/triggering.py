@@ -6,7 +6,7 @@ import anyio
 
 from vector_index_mcp.codebase import wire
 from vector_index_mcp.errors import VectorIndexError, counted, listed
-from vector_index_mcp.indexing.run import Run
+from vector_index_mcp.indexing.writing.run import Run
 from vector_index_mcp.protocol import Report
 
 if TYPE_CHECKING:  # these import LanceDB, for which `tools` must not wait

@@ -17,11 +17,11 @@ from vector_index_mcp.codebase.limits import (
     LONGEST_PATH_CHARS,
     LONGEST_QUERY_CHARS,
 )
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.search import search
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.search import search
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.text.words import MAX_WORD_CHARS, has_words
 from vector_index_mcp.engine.types import Hit, StoredChunk, Vector
-from vector_index_mcp.engine.words import MAX_WORD_CHARS, has_words
 from vector_index_mcp.errors import QueryError, StoreError, encodable, quoted
 from vector_index_mcp.files.language import LANGUAGES, languages_meant_by
 from vector_index_mcp.indexing.ledger import Ledger

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
-from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.status import DISOBEYED
+from vector_index_mcp.indexing.writing.run import Run
 from vector_index_mcp.processes import memory
 
 if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait

@@ -1,13 +1,14 @@
 """Finds what this program has written for its user, and decides what may be removed.
 
-An index is ours if it has our mark and we have a record of it (`indexing.ownership`). In our own
-folders, a file is ours if it has a name that we give; a folder is ours if it and everything in it
-have such names. Names decide, since a setting may have chosen a folder that holds other things too.
+An index is ours if it has our mark and we have a record of it (`indexing.opening.ownership`). In
+our own folders, a file is ours if it has a name that we give; a folder is ours if it and everything
+in it have such names. Names decide, since a setting may have chosen a folder that holds other
+things too.
 """
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,26 +17,36 @@ from vector_index_mcp.background import contact, greeting
 from vector_index_mcp.background.endpoint import Endpoint, endpoint_of
 from vector_index_mcp.codebase.project import USUAL_INDEX
 from vector_index_mcp.codebase.remedies import REMEDIES
+from vector_index_mcp.console.removing import (
+    remove_files,
+    remove_records,
+    remove_tree,
+    remove_with_locks,
+)
 from vector_index_mcp.console.services import all_in_order
 from vector_index_mcp.engine.store.reach import is_local
-from vector_index_mcp.errors import BusyError, ForeignIndexError
+from vector_index_mcp.errors import ForeignIndexError
 from vector_index_mcp.files.removal import (
     Left,
     is_folder,
     left_by,
-    remove_at,
     remove_file_at,
     remove_if_empty,
     size_of,
 )
 from vector_index_mcp.files.secrets import masked
-from vector_index_mcp.indexing.locks import LOCKS, held
-from vector_index_mcp.indexing.opening import PLACES, Opener, may_exist
-from vector_index_mcp.indexing.owners import INSTALLATION, OWNERS
-from vector_index_mcp.indexing.ownership import RECORDS, Records, Standing
+from vector_index_mcp.indexing.opening.local import PLACES, Opener, may_exist
+from vector_index_mcp.indexing.opening.locks import LOCKS
+from vector_index_mcp.indexing.opening.owners import INSTALLATION, OWNERS
+from vector_index_mcp.indexing.opening.ownership import RECORDS, Records, Standing
+from vector_index_mcp.indexing.opening.removal import (
+    fault_of,
+    others_in,
+    remove_index,
+    size_of_index,
+)
+from vector_index_mcp.indexing.opening.writers import WRITER
 from vector_index_mcp.indexing.place import Place
-from vector_index_mcp.indexing.removal import fault_of, others_in, remove_index, size_of_index
-from vector_index_mcp.indexing.writers import WRITER
 from vector_index_mcp.page.handover import folders_for
 from vector_index_mcp.serving.folders import (
     MAKING,
@@ -242,16 +253,16 @@ def _add_state(found: Belongings, state: Path, records: Records) -> None:
         description = "index of notes, and settings of git for them"
         found.things.append(_tree(path, description, records, state))
     if paths := [*_named(state / RECORDS, _RECORD, found)]:
-        remove = partial(_remove_records, paths, records)
+        remove = partial(remove_records, paths, records)
         description = f"records of {len(paths)} indexes" if len(paths) > 1 else "record of an index"
         found.things.append(_all(state / RECORDS, description, paths, remove))
     if paths := [*_named(state / LOCKS, _LOCK, found)]:
-        remove = partial(_remove_with_locks, state / LOCKS, paths)
+        remove = partial(remove_with_locks, state / LOCKS, paths)
         found.things.append(_all(state / LOCKS, "locks of indexes", paths, remove))
     names = [path for path in _entries(state) if _THIS_INSTALLATION.fullmatch(path.name)]
     if paths := [*_named(state / OWNERS, _OWNER, found), *names]:
         description = "names of this installation, and of projects with an index elsewhere"
-        found.things.append(_all(state / OWNERS, description, paths, partial(_remove_files, paths)))
+        found.things.append(_all(state / OWNERS, description, paths, partial(remove_files, paths)))
     found.folders += [state / name for name in (PLACES, NOTES_STATE, RECORDS, LOCKS, OWNERS)]
     _leave_others(found, state, {*found.folders, *names})
     found.folders.append(state)
@@ -344,55 +355,9 @@ def _all(folder: Path, description: str, paths: Sequence[Path], remove: Remove) 
 
 
 def _tree(path: Path, description: str, records: Records, state: Path) -> Thing:
-    return Thing(path, description, partial(_remove_tree, path, records, state), size_of(path))
-
-
-def _remove_tree(path: Path, records: Records, state: Path) -> list[Left]:
-    """Remove a folder of ours: first the indexes in it, each while no other process writes it."""
-    folders = [known.folder for known in records.all() if known.folder is not None]
-    inside = [folder for folder in folders if folder.is_relative_to(path)]
-    left = [each for folder in inside for each in remove_index(folder, records, state)]
-    return left or remove_at(path)
-
-
-def _remove_records(paths: Sequence[Path], records: Records) -> list[Left]:
-    """Remove the records of indexes that no longer exist; keep those of the others."""
-    needed = set()
-    for known in records.all():
-        try:
-            is_there = known.folder is not None and records.of(known.folder) is not None
-        except OSError:  # the index cannot be reached now, so it may exist
-            is_there = True
-        if is_there:
-            needed.add(known.number)
-    return _remove_files(path for path in paths if path.name.partition(".")[0] not in needed)
-
-
-def _remove_files(paths: Iterable[Path]) -> list[Left]:
-    return [each for path in paths for each in remove_file_at(path)]
+    return Thing(path, description, partial(remove_tree, path, records, state), size_of(path))
 
 
 def _remove_runtime(runtime: Path, links: Sequence[Path]) -> list[Left]:
     """Remove the files of services that have ended."""
-    return _remove_files(links) + _remove_with_locks(runtime, _named(runtime, _OF_A_SERVICE))
-
-
-def _remove_with_locks(folder: Path, paths: Iterable[Path]) -> list[Left]:
-    """Remove locks, and the files that are named like them, unless a process holds the lock."""
-    by_lock: dict[Path, list[Path]] = {}
-    for path in paths:
-        by_lock.setdefault(folder / f"{path.name.partition('.')[0]}.lock", []).append(path)
-    return [each for lock, paths in by_lock.items() for each in _remove_locked(lock, paths)]
-
-
-def _remove_locked(lock: Path, paths: Sequence[Path]) -> list[Left]:
-    """Remove files, the lock itself last, unless another process holds the lock."""
-    try:
-        with held(lock):
-            first = [path for path in paths if path != lock]
-            return _remove_files([*first, lock])
-    except BusyError as error:
-        return [Left(str(lock), str(error))]
-    except OSError as error:
-        # If nothing is there any more, another process has removed it, with the lock's folder.
-        return [left_by(lock, error)] if any(map(os.path.lexists, paths)) else []
+    return remove_files(links) + remove_with_locks(runtime, _named(runtime, _OF_A_SERVICE))

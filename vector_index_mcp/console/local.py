@@ -11,18 +11,18 @@ from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.errors import Problem, SettingsError, StoreError, counted
 from vector_index_mcp.indexing import following
-from vector_index_mcp.indexing.locks import lock_of
+from vector_index_mcp.indexing.opening.locks import lock_of
+from vector_index_mcp.indexing.opening.writers import WriterNote
 from vector_index_mcp.indexing.place import index_uri
 from vector_index_mcp.indexing.reasons import FAILED, SKIPPED
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.state import State
-from vector_index_mcp.indexing.vectors_given import share_vectors
+from vector_index_mcp.indexing.vectors.given import share_vectors
 from vector_index_mcp.indexing.verify import Report
-from vector_index_mcp.indexing.writers import WriterNote
+from vector_index_mcp.indexing.writing.run import Run
 from vector_index_mcp.serving.folders import state_folder, team_place
 from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings

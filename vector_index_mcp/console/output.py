@@ -9,7 +9,7 @@ from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.console import results
 from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.errors import counted
 from vector_index_mcp.foreign import visible, visible_values

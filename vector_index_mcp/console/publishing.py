@@ -33,8 +33,8 @@ from vector_index_mcp.indexing.mirroring.cleaning import clean
 from vector_index_mcp.indexing.mirroring.publishing import Published, State, ahead_of, publish
 from vector_index_mcp.indexing.mirroring.reading import USUAL_BRANCHES
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.team_vectors import TeamPlace
-from vector_index_mcp.indexing.vectors_given import share_vectors
+from vector_index_mcp.indexing.vectors.given import share_vectors
+from vector_index_mcp.indexing.vectors.team import TeamPlace
 from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.objects.store import Objects
 from vector_index_mcp.processes import git

@@ -16,7 +16,7 @@ from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResul
 from vector_index_mcp.codebase.lines import best_line
 from vector_index_mcp.codebase.places import Place
 from vector_index_mcp.codebase.text import miss, nothing_found
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.errors import counted
 from vector_index_mcp.foreign import visible
 

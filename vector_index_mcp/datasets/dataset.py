@@ -14,7 +14,7 @@ from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.table import Facts, facts_of, opened
 from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.ranking import Fusion, Variant
-from vector_index_mcp.engine.search import all_of
+from vector_index_mcp.engine.ranking.search import all_of
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.unread import Metric
 from vector_index_mcp.engine.types import Candidate, Hit, Vector

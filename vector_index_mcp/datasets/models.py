@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import anyio
 import anyio.abc
 
-from vector_index_mcp.engine.embedder import Embedder
-from vector_index_mcp.engine.model import (
+from vector_index_mcp.engine.models.embedder import Embedder
+from vector_index_mcp.engine.models.model import (
     full_name,
     is_hub_name,
     looks_like_folder,

@@ -26,9 +26,9 @@ from vector_index_mcp.datasets.refusal import (
 )
 from vector_index_mcp.datasets.registry import Registry
 from vector_index_mcp.datasets.workshop import Order, Workshop
+from vector_index_mcp.engine.models.wording import is_of_model
 from vector_index_mcp.engine.prose.stems import asked_stems
 from vector_index_mcp.engine.types import Vector
-from vector_index_mcp.engine.wording import is_of_model
 from vector_index_mcp.errors import EmbeddingError, VectorIndexError, counted
 from vector_index_mcp.indexing.remedies import Remedies
 

@@ -25,7 +25,7 @@ from vector_index_mcp.datasets import appending, making
 from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP, MOST_WORDS
 from vector_index_mcp.datasets.making import About, Made
 from vector_index_mcp.datasets.table import PART
-from vector_index_mcp.engine.model import is_hub_name
+from vector_index_mcp.engine.models.model import is_hub_name
 from vector_index_mcp.errors import (
     BusyError,
     QueryError,

@@ -36,16 +36,16 @@ from vector_index_mcp.errors import (
     counted,
 )
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.locks import lock_of
+from vector_index_mcp.indexing.opening.locks import lock_of
+from vector_index_mcp.indexing.opening.writers import WriterNote
 from vector_index_mcp.indexing.reasons import FAILED, INDEXED, SKIPPED
-from vector_index_mcp.indexing.writers import WriterNote
 from vector_index_mcp.serving.keys import remote_of
 from vector_index_mcp.settings import PREFIX
 
 if TYPE_CHECKING:  # imports LanceDB, which crashes on a processor without AVX2 or FMA
     from vector_index_mcp.engine.store import Index
-    from vector_index_mcp.indexing.opening import Opener
-    from vector_index_mcp.indexing.remote_opening import RemoteOpener
+    from vector_index_mcp.indexing.opening.local import Opener
+    from vector_index_mcp.indexing.opening.remote import RemoteOpener
 
 # The token is asked for by the front end that opens the port, with its own settings.
 _WITHOUT_EFFECT_ON_ANSWERS = frozenset(
@@ -122,9 +122,9 @@ def _absent(case: Case) -> Finding:
 
 
 def _opener(case: Case) -> "Opener | RemoteOpener":
-    from vector_index_mcp.indexing.opening import Opener
-    from vector_index_mcp.indexing.remote_opening import RemoteOpener
-    from vector_index_mcp.indexing.server_opening import ServerOpener
+    from vector_index_mcp.indexing.opening.local import Opener
+    from vector_index_mcp.indexing.opening.remote import RemoteOpener
+    from vector_index_mcp.indexing.opening.server import ServerOpener
 
     subject = case.subject
     if case.index_folder is None:
@@ -147,8 +147,8 @@ def index(case: Case) -> Finding:
 
 async def _index(case: Case) -> Finding:
     from vector_index_mcp.engine.store import Index
-    from vector_index_mcp.indexing.ownership import Standing
-    from vector_index_mcp.indexing.remote_opening import RemoteOpener
+    from vector_index_mcp.indexing.opening.ownership import Standing
+    from vector_index_mcp.indexing.opening.remote import RemoteOpener
 
     opener, place, build = _opener(case), case.subject.place, case.subject.build
     standing = Standing.OURS if isinstance(opener, RemoteOpener) else opener.locate()

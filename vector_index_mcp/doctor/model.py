@@ -14,10 +14,10 @@ import anyio.to_thread
 import numpy as np
 
 from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embed import WorkerEmbedder
-from vector_index_mcp.engine.model import find_model, model_on_this_machine
-from vector_index_mcp.engine.model_folder import window_of
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.models.embed import WorkerEmbedder
+from vector_index_mcp.engine.models.model import find_model, model_on_this_machine
+from vector_index_mcp.engine.models.model_folder import window_of
 from vector_index_mcp.engine.types import Vectors
 from vector_index_mcp.errors import (
     BackgroundError,

@@ -16,7 +16,7 @@ from vector_index_mcp.documents import configuration
 from vector_index_mcp.documents.folders import folder_of as folder_of_collection
 from vector_index_mcp.documents.home import DEFAULT_NAME, Home
 from vector_index_mcp.documents.remedies import REMEDIES as OF_DOCUMENTS
-from vector_index_mcp.engine.wording import WHOLE, Wording, of_code
+from vector_index_mcp.engine.models.wording import WHOLE, Wording, of_code
 from vector_index_mcp.errors import BackgroundError
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.place import Place, index_uri

@@ -6,9 +6,9 @@ import anyio
 
 from vector_index_mcp.doctor.finding import Case, Finding, ok, warning
 from vector_index_mcp.doctor.subject import Project
-from vector_index_mcp.engine.model import model_on_this_machine
+from vector_index_mcp.engine.models.model import model_on_this_machine
+from vector_index_mcp.engine.models.wording import of_code
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.engine.wording import of_code
 from vector_index_mcp.errors import (
     BackgroundError,
     ModelNotFoundError,
@@ -16,8 +16,8 @@ from vector_index_mcp.errors import (
     StorageError,
     counted,
 )
-from vector_index_mcp.indexing.packs import count_by_model
-from vector_index_mcp.indexing.team_vectors import OFF
+from vector_index_mcp.indexing.vectors.packs import count_by_model
+from vector_index_mcp.indexing.vectors.team import OFF
 from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.settings import PREFIX, Settings
 

@@ -29,8 +29,8 @@ from vector_index_mcp.errors import (
     encodable,
     quoted,
 )
-from vector_index_mcp.indexing.asking import Answered, OnLoading, Question, ask
-from vector_index_mcp.indexing.judging import judged
+from vector_index_mcp.indexing.answering.asking import Answered, OnLoading, Question, ask
+from vector_index_mcp.indexing.answering.judging import judged
 from vector_index_mcp.indexing.ledger import Ledger
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from pathlib import Path
 from vector_index_mcp.documents.configuration import Collection, Configuration
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.uris import SCHEME, key_of, without_quotes
-from vector_index_mcp.engine.spelling import composed
+from vector_index_mcp.engine.text.spelling import composed
 from vector_index_mcp.errors import SettingsError
 
 ALL, TOP = "*", "/"

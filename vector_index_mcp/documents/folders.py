@@ -10,7 +10,7 @@ from vector_index_mcp.documents.configuration import Collection
 from vector_index_mcp.files.folder import Folder, Reading, Selection
 
 if TYPE_CHECKING:  # it imports more than the doctor needs
-    from vector_index_mcp.indexing.looks import Looks
+    from vector_index_mcp.indexing.looking.looks import Looks
 
 _LARGEST_DOCUMENT_BYTES = 10_000_000  # large enough for a book
 

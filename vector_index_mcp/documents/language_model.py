@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vector_index_mcp.engine.openai_api import OpenAiApi
+from vector_index_mcp.engine.models.openai_api import OpenAiApi
 from vector_index_mcp.errors import ServerError
 
 _log = logging.getLogger(__name__)

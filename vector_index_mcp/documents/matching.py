@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from vector_index_mcp.documents.names import find
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.uris import SCHEME, key_of, without_quotes
-from vector_index_mcp.engine.spelling import composed
+from vector_index_mcp.engine.text.spelling import composed
 from vector_index_mcp.errors import QueryError, quoted
 from vector_index_mcp.files.glob import expanded
 from vector_index_mcp.files.wildmatch import compiled

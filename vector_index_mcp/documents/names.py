@@ -14,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.uris import SCHEME, key_of, without_quotes
-from vector_index_mcp.engine.spelling import composed
+from vector_index_mcp.engine.text.spelling import composed
 
 _LONGEST_CHARS = 4_096  # no system allows a longer path
 _SHORTEST_END_CHARS = 4  # an end of a file's name must be as long: nearly all end with ".md"

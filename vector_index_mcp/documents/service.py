@@ -19,12 +19,12 @@ from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
 from vector_index_mcp.documents.state import CollectionState, State
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embedder import Embedder
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.models.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.errors import BusyError, SettingsError, StoreError
 from vector_index_mcp.files.folder import Folder, is_broad
-from vector_index_mcp.indexing.asking import wait_for_first_scan
+from vector_index_mcp.indexing.answering.asking import wait_for_first_scan
 from vector_index_mcp.indexing.derived import Derived
 from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.ledger import Ledger

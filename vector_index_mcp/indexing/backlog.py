@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from vector_index_mcp.indexing.reasons import FAILED
-from vector_index_mcp.indexing.run import Run
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.settled import note_settled
 from vector_index_mcp.indexing.state import State
+from vector_index_mcp.indexing.writing.run import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.errors import BusyError, StoreError, first_of
-from vector_index_mcp.indexing.run import Run
-from vector_index_mcp.indexing.writers import WriterNote
+from vector_index_mcp.indexing.opening.writers import WriterNote
+from vector_index_mcp.indexing.writing.run import Run
 
 if TYPE_CHECKING:  # imports LanceDB, which a command that asks a running service does not need
     from vector_index_mcp.indexing.service import LiveIndex

@@ -25,12 +25,12 @@ from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import RULES
 from vector_index_mcp.files.mounts import places_below, silent_file_system
 from vector_index_mcp.files.watch import WATCH_LIMIT, Watch
-from vector_index_mcp.indexing.indexer import Indexer
-from vector_index_mcp.indexing.looks import Looks
+from vector_index_mcp.indexing.looking.looks import Looks
+from vector_index_mcp.indexing.looking.outlook import Outlook
 from vector_index_mcp.indexing.noticing import Noticing
-from vector_index_mcp.indexing.outlook import Outlook
-from vector_index_mcp.indexing.queue import DirtyQueue
-from vector_index_mcp.indexing.run import Kind
+from vector_index_mcp.indexing.writing.indexer import Indexer
+from vector_index_mcp.indexing.writing.queue import DirtyQueue
+from vector_index_mcp.indexing.writing.run import Kind
 from vector_index_mcp.processes import detached
 from vector_index_mcp.processes.detached import Detached, Work
 

@@ -17,29 +17,29 @@ from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
-from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
-from vector_index_mcp.indexing.deep import IgnoreNotingDepth
 from vector_index_mcp.indexing.faults import reporting_faults
 from vector_index_mcp.indexing.freshness import Freshness
-from vector_index_mcp.indexing.indexer import FEW_CHANGES, Indexer
 from vector_index_mcp.indexing.live import Live
-from vector_index_mcp.indexing.locks import lock_of
-from vector_index_mcp.indexing.looks import Looks
+from vector_index_mcp.indexing.looking.deep import IgnoreNotingDepth
+from vector_index_mcp.indexing.looking.looks import Looks
+from vector_index_mcp.indexing.looking.outlook import Outlook
 from vector_index_mcp.indexing.mirroring.mirror import Mirror
 from vector_index_mcp.indexing.mirroring.origin import Origin
-from vector_index_mcp.indexing.openers import opener_of
+from vector_index_mcp.indexing.opening.locks import lock_of
+from vector_index_mcp.indexing.opening.openers import opener_of
+from vector_index_mcp.indexing.opening.writers import WriterNote
 from vector_index_mcp.indexing.options import Options
-from vector_index_mcp.indexing.outlook import Outlook
-from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import chunker_of
-from vector_index_mcp.indexing.queue import DirtyQueue
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.run import Kind
 from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
-from vector_index_mcp.indexing.vectors import Vectors
-from vector_index_mcp.indexing.writers import WriterNote
+from vector_index_mcp.indexing.vectors.cached_embedder import CachedEmbedder
+from vector_index_mcp.indexing.vectors.task import Vectors
+from vector_index_mcp.indexing.writing.indexer import FEW_CHANGES, Indexer
+from vector_index_mcp.indexing.writing.pipeline import Pipeline
+from vector_index_mcp.indexing.writing.queue import DirtyQueue
+from vector_index_mcp.indexing.writing.run import Kind
 
 _log = logging.getLogger(__name__)
 

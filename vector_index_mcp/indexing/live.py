@@ -22,7 +22,7 @@ from vector_index_mcp.errors import (
 )
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.looks import Looks
+from vector_index_mcp.indexing.looking.looks import Looks
 from vector_index_mcp.indexing.mirroring.origin import Origin
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.indexing.signal import Signal

@@ -8,7 +8,7 @@ from vector_index_mcp.indexing.mirroring.mirror import Shared
 from vector_index_mcp.indexing.place import Remote
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.remedies import Remedies
-from vector_index_mcp.indexing.team_vectors import TeamPlace
+from vector_index_mcp.indexing.vectors.team import TeamPlace
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,36 +11,36 @@ from dataclasses import replace
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embedder import Embedder
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.models.embedder import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.reach import is_local
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import Problem, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
-from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.following import follow_vectors
 from vector_index_mcp.indexing.freshness import Freshness
-from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.keeper import Keeper, Kept
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.mirroring.fetching import Fetch
+from vector_index_mcp.indexing.opening.reading import Reader
+from vector_index_mcp.indexing.opening.writers import busy
 from vector_index_mcp.indexing.options import Options
-from vector_index_mcp.indexing.pipeline import Pipeline
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.crew import Crew
-from vector_index_mcp.indexing.reading import Reader
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.run import Kind, Run
 from vector_index_mcp.indexing.settled import note_settled
 from vector_index_mcp.indexing.state import StateMachine
 from vector_index_mcp.indexing.status import Progress, Status, status_of
-from vector_index_mcp.indexing.team_vectors import TeamVectors
-from vector_index_mcp.indexing.vectors import Vectors
+from vector_index_mcp.indexing.vectors.cached_embedder import CachedEmbedder
+from vector_index_mcp.indexing.vectors.task import Vectors
+from vector_index_mcp.indexing.vectors.team import TeamVectors
 from vector_index_mcp.indexing.verify import Report, verify
-from vector_index_mcp.indexing.writers import busy
+from vector_index_mcp.indexing.writing.indexer import Indexer
+from vector_index_mcp.indexing.writing.pipeline import Pipeline
+from vector_index_mcp.indexing.writing.run import Kind, Run
 
 _STATUS_PATIENCE_SECONDS = 4.0  # longest wait of `status` for an index on another machine
 _PROGRESS_SECONDS = 1.0  # longest wait of `embedding_progressed`

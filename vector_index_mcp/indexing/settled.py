@@ -9,10 +9,10 @@ from functools import partial
 
 from vector_index_mcp.files import read
 from vector_index_mcp.files.scan import UNKNOWN
-from vector_index_mcp.indexing.indexer import Indexer
 from vector_index_mcp.indexing.ledger import Ledger
-from vector_index_mcp.indexing.looks import Looks
-from vector_index_mcp.indexing.outlook import View
+from vector_index_mcp.indexing.looking.looks import Looks
+from vector_index_mcp.indexing.looking.outlook import View
+from vector_index_mcp.indexing.writing.indexer import Indexer
 
 _MOST_LOOKED_AT = 20  # waiting paths that are compared with the disk, which takes 0.3 ms
 

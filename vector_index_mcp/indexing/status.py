@@ -6,22 +6,22 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from vector_index_mcp.engine.embedder import Embedder
+from vector_index_mcp.engine.models.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord, ModelIdentity
 from vector_index_mcp.errors import ModelNotFoundError, StorageError
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.noticing import Noticing
 from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED
-from vector_index_mcp.indexing.run import TRIES_OF_A_RUN, Kind, Run
 from vector_index_mcp.indexing.state import State, StateMachine
+from vector_index_mcp.indexing.writing.run import TRIES_OF_A_RUN, Kind, Run
 
 if TYPE_CHECKING:
-    from vector_index_mcp.indexing.cached_embedder import CachedEmbedder
     from vector_index_mcp.indexing.keeper import Kept
-    from vector_index_mcp.indexing.opening import Opener
-    from vector_index_mcp.indexing.outlook import Outlook
-    from vector_index_mcp.indexing.pipeline import Change
-    from vector_index_mcp.indexing.remote_opening import RemoteOpener
+    from vector_index_mcp.indexing.looking.outlook import Outlook
+    from vector_index_mcp.indexing.opening.local import Opener
+    from vector_index_mcp.indexing.opening.remote import RemoteOpener
+    from vector_index_mcp.indexing.vectors.cached_embedder import CachedEmbedder
+    from vector_index_mcp.indexing.writing.pipeline import Change
 
 MOST_LISTED = 20
 """How many files a list names at most, such as that of failed files."""

@@ -16,7 +16,7 @@ from vector_index_mcp.engine.types import Entry, FileRecord, StoredChunk, Vector
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.ignore import Ignore
 from vector_index_mcp.files.scan import Tree
-from vector_index_mcp.indexing.deep import walk
+from vector_index_mcp.indexing.looking.deep import walk
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
 from vector_index_mcp.indexing.preparing.recipe import Recipe

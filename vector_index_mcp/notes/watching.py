@@ -14,7 +14,7 @@ import anyio.to_thread
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.files.watch import Watch
-from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.writing.queue import DirtyQueue
 from vector_index_mcp.notes.refusal import as_refusal
 from vector_index_mcp.notes.store.disk import GIT
 from vector_index_mcp.notes.store.writer import Writer, awaited

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from itertools import groupby
 
 from vector_index_mcp.codebase.colours import pieces
-from vector_index_mcp.engine.words import places
+from vector_index_mcp.engine.text.words import places
 
 Span = tuple[str, str, int]
 """(class, text, 1 if it matches the query); the class is a letter of the style sheet, or empty."""
@@ -23,7 +23,7 @@ def spans(
     Args:
         text: Part of a file.
         language: The file's language, as `files.language` names it.
-        wanted: The words of the query, as `engine.words` makes them.
+        wanted: The words of the query, as `engine.text.words` makes them.
         longest: A text with more characters stays plain.
     """
     marked = _characters_in(places(text, wanted)) if wanted else frozenset()

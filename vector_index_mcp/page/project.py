@@ -14,7 +14,7 @@ from vector_index_mcp.codebase.hits import SearchHit
 from vector_index_mcp.codebase.limits import MAX_TOKENS
 from vector_index_mcp.codebase.recent import Asker, Repeated
 from vector_index_mcp.codebase.remedies import REMEDIES
-from vector_index_mcp.engine.words import words
+from vector_index_mcp.engine.text.words import words
 from vector_index_mcp.errors import QueryError
 from vector_index_mcp.files.language import languages_meant_by
 from vector_index_mcp.foreign import visible

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from functools import partial
 
-from vector_index_mcp.engine.cache import EmbeddingCache
-from vector_index_mcp.engine.embedder import Embedder
-from vector_index_mcp.engine.probed_model import Server
-from vector_index_mcp.engine.remote import ServerEmbedder
+from vector_index_mcp.engine.models.cache import EmbeddingCache
+from vector_index_mcp.engine.models.embedder import Embedder
+from vector_index_mcp.engine.models.probed_model import Server
+from vector_index_mcp.engine.models.remote import ServerEmbedder
 from vector_index_mcp.errors import Problem
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.serving.keys import key_of

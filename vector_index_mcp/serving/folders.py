@@ -9,7 +9,7 @@ from vector_index_mcp.errors import SettingsError
 from vector_index_mcp.settings import Settings
 
 if TYPE_CHECKING:
-    from vector_index_mcp.indexing.team_vectors import TeamPlace
+    from vector_index_mcp.indexing.vectors.team import TeamPlace
 
 NOTES_STATE, TABLES, MAKING, TEAM = "notes", "datasets", "making", "team"
 """Names of our folders: for notes, tables of datasets, unfinished datasets, a team's vectors."""
@@ -18,7 +18,7 @@ _FOLDER = "vector-index-mcp"
 
 def team_place(settings: Settings) -> "TeamPlace | None":
     """The place of a team's vectors; None if no team shares any."""
-    from vector_index_mcp.indexing.team_vectors import TeamPlace
+    from vector_index_mcp.indexing.vectors.team import TeamPlace
 
     if not settings.shared_cache:
         return None

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from vector_index_mcp.documents.home import Home
     from vector_index_mcp.documents.language_model import LanguageModel
     from vector_index_mcp.documents.service import Documents
-    from vector_index_mcp.engine.cache import EmbeddingCache
-    from vector_index_mcp.engine.embedder import Embedder
-    from vector_index_mcp.engine.worker_process import Worker
+    from vector_index_mcp.engine.models.cache import EmbeddingCache
+    from vector_index_mcp.engine.models.embedder import Embedder
+    from vector_index_mcp.engine.models.worker_process import Worker
     from vector_index_mcp.indexing.options import Options
     from vector_index_mcp.indexing.preparing.crew import Crew
     from vector_index_mcp.indexing.preparing.recipe import Recipe
@@ -354,9 +354,9 @@ def _embedder_of(
             since the user has not chosen it.
         is_code: Whether the texts are code, and not prose.
     """
-    from vector_index_mcp.engine import wording
-    from vector_index_mcp.engine.embed import WorkerEmbedder
-    from vector_index_mcp.engine.model import full_name
+    from vector_index_mcp.engine.models import wording
+    from vector_index_mcp.engine.models.embed import WorkerEmbedder
+    from vector_index_mcp.engine.models.model import full_name
     from vector_index_mcp.errors import Problem
     from vector_index_mcp.processes import children
     from vector_index_mcp.sharing.joining import Joining
@@ -395,6 +395,6 @@ def _embedder_of(
 
 
 def _cache_of(settings: Settings) -> "EmbeddingCache":
-    from vector_index_mcp.engine.cache import EmbeddingCache
+    from vector_index_mcp.engine.models.cache import EmbeddingCache
 
     return EmbeddingCache(cache_folder(settings), settings.embedding_cache_max_mb * 1_000_000)

@@ -3,8 +3,8 @@
     service: {"arguments": [...], "offline": false, "idle_seconds": 600.0}   which worker it needs
     host:    {"pid": 4711}    or    {"failed": "No space left on device"}
 
-From then on both use the protocol of `engine.worker`, with some additions. The host reports how
-many services use the worker ({"event": "sharers", "count": 2}), that it ends the worker to free
+From then on both use the protocol of `engine.models.worker`, with some additions. The host reports
+how many services use the worker ({"event": "sharers", "count": 2}), that it ends the worker to free
 memory ({"event": "resting"}), and with which status a worker has ended ({"event": "ended",
 "status": -9}). A service reports that the worker hangs ({"kill": true}), which ends it for all.
 """

@@ -16,8 +16,13 @@ import anyio.to_thread
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from vector_index_mcp.background import contact, greeting
-from vector_index_mcp.engine.model import looks_like_folder
-from vector_index_mcp.engine.worker_process import ENDED, LONGEST_HEADER_BYTES, StartWorker, Worker
+from vector_index_mcp.engine.models.model import looks_like_folder
+from vector_index_mcp.engine.models.worker_process import (
+    ENDED,
+    LONGEST_HEADER_BYTES,
+    StartWorker,
+    Worker,
+)
 from vector_index_mcp.errors import BackgroundError, ProjectError, SettingsError
 from vector_index_mcp.objects import within
 from vector_index_mcp.sharing import frames, place

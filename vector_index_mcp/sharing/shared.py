@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from vector_index_mcp.engine.worker_process import ENDED, LONGEST_HEADER_BYTES, Worker
+from vector_index_mcp.engine.models.worker_process import ENDED, LONGEST_HEADER_BYTES, Worker
 from vector_index_mcp.sharing import frames
 from vector_index_mcp.sharing.guest import GONE, Guest
 from vector_index_mcp.sharing.turns import Turns

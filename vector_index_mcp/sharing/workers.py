@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import anyio
 import anyio.abc
 
-from vector_index_mcp.engine.worker_process import (
+from vector_index_mcp.engine.models.worker_process import (
     WORKER_ENVIRONMENT,
     WORKER_MODULE,
     StartWorker,

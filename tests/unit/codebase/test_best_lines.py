@@ -1,7 +1,7 @@
 """A snippet is the lines of a chunk that matter most to the query."""
 
 from vector_index_mcp.codebase.lines import best_line, best_lines
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 
 TEXT = "".join(f"line {number}\n" for number in range(10)) + "wait for the retry\n" + "end\n" * 5
 

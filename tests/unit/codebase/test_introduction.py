@@ -3,7 +3,7 @@
 import pytest
 
 from vector_index_mcp.codebase.introduction import asks_for_whole
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.indexing.backlog import Backlog
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.reasons import INDEXED
-from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.writing.run import Kind, Run
 
 
 @pytest.fixture

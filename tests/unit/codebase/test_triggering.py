@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from vector_index_mcp.codebase import triggering
-from vector_index_mcp.indexing.run import Kind, Run
+from vector_index_mcp.indexing.writing.run import Kind, Run
 
 
 def status_of(failed=(), **values):

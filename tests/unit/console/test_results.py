@@ -7,7 +7,7 @@ from rich.ansi import AnsiDecoder
 
 from vector_index_mcp.codebase.hits import FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.console.results import grep_lines, notes, paint_for, plain, readable
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 
 LOADER = 'class Loader:\n\n    # reads\n    def parse_config(self):\n\treturn "x" * 42\n'
 

@@ -13,8 +13,8 @@ import pytest
 from drawn import examples
 from waiting import PATIENCE_SECONDS
 
-from vector_index_mcp.engine import cache as cache_module
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models import cache as cache_module
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity
 
 MODEL = ModelIdentity("model", "ab" * 32, 8)
@@ -250,7 +250,7 @@ OTHER_USER = """
 import sys
 from pathlib import Path
 import numpy as np
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity
 
 cache = EmbeddingCache(Path(sys.argv[1]), 100_000_000)
@@ -404,7 +404,7 @@ import sys
 from pathlib import Path
 from hashlib import sha256
 import numpy as np
-from vector_index_mcp.engine.cache import EmbeddingCache
+from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.types import ModelIdentity
 
 name, folder = sys.argv[1:]

@@ -3,9 +3,9 @@
 import pytest
 from ranking import candidates, stored
 
-from vector_index_mcp.engine.likelihood import BY_WORDS
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import best, rank
+from vector_index_mcp.engine.ranking.likelihood import BY_WORDS
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import best, rank
 
 WHERE = Query("where are the differences shown to the user")
 

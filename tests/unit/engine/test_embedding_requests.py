@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.embedding_requests import requests_of_equal_work
+from vector_index_mcp.engine.models.embedding_requests import requests_of_equal_work
 
 texts = st.lists(st.integers(0, 3_000).map(lambda size: "x" * size), max_size=60)
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from vector_index_mcp.engine import fences as fences_module
-from vector_index_mcp.engine.fences import fences, lines_of_code, open_fence, outside
+from vector_index_mcp.engine.text import fences as fences_module
+from vector_index_mcp.engine.text.fences import fences, lines_of_code, open_fence, outside
 
 # What a whole text is read as: `#` marks lines of code.
 TEXTS = {

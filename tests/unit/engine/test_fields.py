@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.fields import chunk_hash, embedded_text, entries, symbol_word
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.text.fields import chunk_hash, embedded_text, entries, symbol_word
 from vector_index_mcp.engine.types import Chunk
 
 

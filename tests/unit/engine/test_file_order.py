@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 from ranking import candidates, stored
 
-from vector_index_mcp.engine import linear
-from vector_index_mcp.engine.file_order import (
+from vector_index_mcp.engine.ranking import linear
+from vector_index_mcp.engine.ranking.file_order import (
     BY_MEANING,
     BY_SOME_MEANING,
     BY_WORDS,
     FileEvidence,
 )
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import found_for, rank
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import found_for, rank
 
 WHERE = Query("where are the differences shown to the user")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.likelihood import (
+from vector_index_mcp.engine.ranking.likelihood import (
     JUDGED_TOGETHER,
     ORDER,
     falling,

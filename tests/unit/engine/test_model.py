@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from vector_index_mcp.engine.model import (
+from vector_index_mcp.engine.models.model import (
     OFFLINE_PACKAGE,
     OFFLINE_WEIGHTS_SHA256,
     find_model,
     looks_like_folder,
     sha256_of,
 )
-from vector_index_mcp.engine.model_folder import Prompts, prompts_of
+from vector_index_mcp.engine.models.model_folder import Prompts, prompts_of
 from vector_index_mcp.errors import ModelNotFoundError, Problem
 
 OURS = "sentence_transformers.models"
@@ -30,7 +30,7 @@ TOWERS = {"query_0": f"{OURS}.Transformer", "document_0": f"{OURS}.Transformer"}
 TWO_MEANS = {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}
 FIND = """
 import json, sys
-from vector_index_mcp.engine.model import find_model
+from vector_index_mcp.engine.models.model import find_model
 from vector_index_mcp.errors import ModelNotFoundError
 try:
     found = find_model(sys.argv[1])

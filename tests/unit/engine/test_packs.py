@@ -8,8 +8,8 @@ from drawn import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine import packs
-from vector_index_mcp.engine.packs import Shape, Span
+from vector_index_mcp.engine.models import packs
+from vector_index_mcp.engine.models.packs import Shape, Span
 from vector_index_mcp.engine.types import ModelIdentity
 
 MODEL = ModelIdentity("model", "ab" * 32, 16)

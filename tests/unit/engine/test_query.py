@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vector_index_mcp.engine import kinds
-from vector_index_mcp.engine.query import Query
+from vector_index_mcp.engine.ranking.query import Query
 
 
 @pytest.mark.parametrize(

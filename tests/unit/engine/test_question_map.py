@@ -5,8 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from vector_index_mcp.engine import question_map
-from vector_index_mcp.engine.wording import WHOLE, WORDS, WORDS_AND_GIST, Reading
+from vector_index_mcp.engine.models import question_map
+from vector_index_mcp.engine.models.wording import WHOLE, WORDS, WORDS_AND_GIST, Reading
 
 
 def units(count, dimension=384, seed=1):

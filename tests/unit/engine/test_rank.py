@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranking import candidates, stored
 
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import STEPS, WEIGHTS, best, rank
-from vector_index_mcp.engine.signals import SIGNALS
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import STEPS, WEIGHTS, best, rank
+from vector_index_mcp.engine.ranking.signals import SIGNALS
 from vector_index_mcp.engine.types import Candidate
 
 SENTENCE = Query("where is it all put together")

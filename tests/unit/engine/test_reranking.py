@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranking import stored
 
-from vector_index_mcp.engine.reranking import by_both
+from vector_index_mcp.engine.ranking.reranking import by_both
 from vector_index_mcp.engine.types import Hit, Why
 
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranking import stored
 
-from vector_index_mcp.engine import kinds, signals
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.signals import SIGNALS, Weights, context
+from vector_index_mcp.engine import kinds
+from vector_index_mcp.engine.ranking import signals
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.signals import SIGNALS, Weights, context
 
 WEIGHTS = Weights()
 

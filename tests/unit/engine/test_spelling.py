@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.spelling import composed, folded, unified
+from vector_index_mcp.engine.text.spelling import composed, folded, unified
 
 FORMS = ["NFC", "NFD", "NFKC", "NFKD"]
 beyond_ascii = st.text(st.characters(min_codepoint=0x80), max_size=20) | st.text(max_size=20)

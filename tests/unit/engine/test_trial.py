@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from vector_index_mcp.engine.trial import Reduced, fastest
+from vector_index_mcp.engine.models.trial import Reduced, fastest
 
 EXACT = np.array([[1.0, 0.0]], dtype="<f4")
 NEARLY = np.array([[0.9999, 0.01]], dtype="<f4")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.verbatim import Repeats
+from vector_index_mcp.engine.ranking.verbatim import Repeats
 
 MESSAGE = "The setup method can no longer be called"
 

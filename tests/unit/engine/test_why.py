@@ -5,8 +5,8 @@ import math
 import pytest
 from ranking import candidates, stored
 
-from vector_index_mcp.engine.query import Query
-from vector_index_mcp.engine.rank import best
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.rank import best
 
 WHERE = Query("where are the differences shown to the user")
 TEXTS = {

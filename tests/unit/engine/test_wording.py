@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.engine.wording import (
+from vector_index_mcp.engine.models.wording import (
     WHOLE,
     WORDS,
     WORDS_AND_GIST,
@@ -17,6 +16,7 @@ from vector_index_mcp.engine.wording import (
     is_of_model,
     of_code,
 )
+from vector_index_mcp.engine.types import ModelIdentity
 
 MODEL = ModelIdentity("some/model", "ab" * 32, 384)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.words import (
+from vector_index_mcp.engine.text.words import (
     MAX_WORD_CHARS,
     joined,
     places,

@@ -8,8 +8,8 @@ from vector_index_mcp.engine.types import FileRecord, Hit, StoredChunk
 from vector_index_mcp.files import beneath
 from vector_index_mcp.files.folder import Folder, Folders, Reading
 from vector_index_mcp.files.scan import stamp_of
-from vector_index_mcp.indexing import checking
-from vector_index_mcp.indexing.checking import check_against_disk
+from vector_index_mcp.indexing.answering import checking
+from vector_index_mcp.indexing.answering.checking import check_against_disk
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.reasons import INDEXED
 

@@ -13,7 +13,7 @@ from waiting import eventually
 
 from vector_index_mcp.errors import ProjectError, StorageError
 from vector_index_mcp.files.folder import Folder, Folders
-from vector_index_mcp.indexing.looks import Looks
+from vector_index_mcp.indexing.looking.looks import Looks
 from vector_index_mcp.processes import detached
 
 pytestmark = pytest.mark.anyio

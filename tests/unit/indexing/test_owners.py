@@ -5,7 +5,7 @@ import os
 import pytest
 
 from vector_index_mcp.errors import StorageError
-from vector_index_mcp.indexing.owners import Owners
+from vector_index_mcp.indexing.opening.owners import Owners
 
 LONGEST = 4_000  # bytes
 NAMES = {

@@ -3,7 +3,7 @@ import pytest
 from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.files.debounce import Debouncer
-from vector_index_mcp.indexing.queue import DirtyQueue
+from vector_index_mcp.indexing.writing.queue import DirtyQueue
 
 pytestmark = pytest.mark.anyio
 

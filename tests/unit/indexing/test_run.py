@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vector_index_mcp.indexing.run import Kind, Outcome, Run
+from vector_index_mcp.indexing.writing.run import Kind, Outcome, Run
 
 
 def keys(first, end=None):

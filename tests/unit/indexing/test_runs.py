@@ -2,9 +2,9 @@
 
 import pytest
 
-from vector_index_mcp.indexing.run import Kind
-from vector_index_mcp.indexing.runs import Runs
 from vector_index_mcp.indexing.state import State, StateMachine
+from vector_index_mcp.indexing.writing.run import Kind
+from vector_index_mcp.indexing.writing.runs import Runs
 
 
 @pytest.fixture

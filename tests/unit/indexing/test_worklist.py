@@ -1,5 +1,5 @@
 from vector_index_mcp.files.scan import Changes
-from vector_index_mcp.indexing.worklist import Worklist
+from vector_index_mcp.indexing.writing.worklist import Worklist
 
 
 def worklist_of(*changes):

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from vector_index_mcp.indexing.locks import held, new_lock, try_acquire
+from vector_index_mcp.indexing.opening.locks import held, new_lock, try_acquire
+from vector_index_mcp.indexing.opening.writers import Writer, WriterNote, busy, note_at
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.writers import Writer, WriterNote, busy, note_at
 
 
 @pytest.fixture

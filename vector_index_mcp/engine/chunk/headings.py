@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from vector_index_mcp.engine.chunk.parts import Part
-from vector_index_mcp.engine.fences import lines_of_code
+from vector_index_mcp.engine.text.fences import lines_of_code
 
 _Heading = tuple[int, int, str]
 """(0-based line, level, title)."""

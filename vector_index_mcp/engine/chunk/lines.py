@@ -8,8 +8,8 @@ ordinary characters.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from vector_index_mcp.engine.text.words import MAX_WORD_CHARS
 from vector_index_mcp.engine.types import Chunk
-from vector_index_mcp.engine.words import MAX_WORD_CHARS
 
 TAB_COLUMNS = 4
 _CLOSERS = ("}", ")", "]", "end", "</")

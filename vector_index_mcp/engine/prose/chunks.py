@@ -8,8 +8,8 @@ from dataclasses import replace
 from vector_index_mcp.engine.chunk.cut import cut_along
 from vector_index_mcp.engine.chunk.headings import MAX_TITLE_CHARS, sections
 from vector_index_mcp.engine.chunk.parts import Part, flat
-from vector_index_mcp.engine.fences import Lines, fences, outside
 from vector_index_mcp.engine.prose.paragraphs import cut_paragraphs
+from vector_index_mcp.engine.text.fences import Lines, fences, outside
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Chunk
 
 _ITEM = re.compile(r"\s{0,12}(?:[-*+]|\d{1,9}[.)])\s")

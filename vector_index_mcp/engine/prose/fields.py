@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from vector_index_mcp.engine.fields import chunk_hash
 from vector_index_mcp.engine.prose.properties import Properties, stem_of
 from vector_index_mcp.engine.prose.stems import stemmed
+from vector_index_mcp.engine.text.fields import chunk_hash
 from vector_index_mcp.engine.types import Chunk, Entry
 
 # How often the words of each field are repeated beside the text: BM25F by repetition, as in

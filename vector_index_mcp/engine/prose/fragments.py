@@ -7,10 +7,10 @@ longer one, such as `E1-Lampe`. But most texts have a 1 or an x, which says noth
 import re
 from collections.abc import Sequence
 
-from vector_index_mcp.engine.spelling import folded
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.text.spelling import folded
+from vector_index_mcp.engine.text.words import IDENTIFIER, MAX_WORD_CHARS, parts_of
 from vector_index_mcp.engine.types import Candidate, Filters, StoredChunk
-from vector_index_mcp.engine.words import IDENTIFIER, MAX_WORD_CHARS, parts_of
 
 _MOST_NAMES = 16
 

@@ -8,7 +8,7 @@ from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.fragments import without_fragments
 from vector_index_mcp.engine.prose.ranking import CANDIDATES, Fusion, Variant
 from vector_index_mcp.engine.prose.stems import asked_stems
-from vector_index_mcp.engine.search import both_searches
+from vector_index_mcp.engine.ranking.search import both_searches
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Candidate, Filters, Hit, Vector
 

@@ -1,12 +1,12 @@
 """Stems words of prose for full-text search. Pure.
 
-`engine.words` splits a text into words; an English stemmer cuts off the endings of words in ASCII.
-It sometimes shortens words of other languages as well, but in texts and queries alike.
+`engine.text.words` splits a text into words; an English stemmer cuts off the endings of words in
+ASCII. It sometimes shortens words of other languages as well, but in texts and queries alike.
 """
 
 from typing import TYPE_CHECKING
 
-from vector_index_mcp.engine.words import asked_words, spelled_out
+from vector_index_mcp.engine.text.words import asked_words, spelled_out
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer

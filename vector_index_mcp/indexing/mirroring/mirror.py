@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.embedder import Embedder
+from vector_index_mcp.engine.models.embedder import Embedder
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.entries import is_table
 from vector_index_mcp.engine.store.index import discard

@@ -3,8 +3,8 @@
 import random
 from collections import Counter
 
-from vector_index_mcp.engine.fields import embedded_text
 from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.text.fields import embedded_text
 from vector_index_mcp.engine.types import Vector
 from vector_index_mcp.files.scan import CLAIMED
 from vector_index_mcp.indexing.ledger import Ledger

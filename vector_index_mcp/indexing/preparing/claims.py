@@ -7,7 +7,7 @@ and what they are called is only checked as far as the names must occur in the t
 import os
 from collections.abc import Sequence
 
-from vector_index_mcp.engine import fields
+from vector_index_mcp.engine.text import fields
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Chunk, Claim
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import Text

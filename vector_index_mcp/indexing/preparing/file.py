@@ -12,7 +12,7 @@ from vector_index_mcp.engine.types import Claim, Document, FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.scan import CLAIMED, UNKNOWN, may_recur
-from vector_index_mcp.indexing.deep import TOO_DEEP, is_deep_folder
+from vector_index_mcp.indexing.looking.deep import TOO_DEEP, is_deep_folder
 from vector_index_mcp.indexing.preparing.claims import are_true
 from vector_index_mcp.indexing.preparing.recipe import Recipe, without_rows
 from vector_index_mcp.indexing.reasons import (

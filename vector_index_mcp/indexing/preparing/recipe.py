@@ -4,7 +4,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vector_index_mcp.engine import chunk, fields, prose
+from vector_index_mcp.engine import chunk, prose
+from vector_index_mcp.engine.text import fields
 from vector_index_mcp.engine.types import Chunk, Document, Entry, StoredChunk
 from vector_index_mcp.files import secrets
 from vector_index_mcp.files.conversion import CONVERTED

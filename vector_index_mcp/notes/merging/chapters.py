@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from vector_index_mcp.engine.fences import open_fence
+from vector_index_mcp.engine.text.fences import open_fence
 from vector_index_mcp.notes.merging import fronts
 from vector_index_mcp.notes.merging.threeway import Key, Verdict, keys, normalized, ordered, verdict
 from vector_index_mcp.notes.texts import knowledge

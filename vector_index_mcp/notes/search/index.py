@@ -14,7 +14,7 @@ from vector_index_mcp.engine.prose.searching import Search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk
 from vector_index_mcp.errors import BusyError, ModelNotFoundError, StorageError
-from vector_index_mcp.indexing.asking import Question, ask
+from vector_index_mcp.indexing.answering.asking import Question, ask
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.notes import calls
 from vector_index_mcp.notes.store.place import PROJECTS

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from vector_index_mcp.engine.fences import lines_of_code, open_fence
+from vector_index_mcp.engine.text.fences import lines_of_code, open_fence
 
 _HEADING = re.compile(r"##[ \t]+(\S.*)")
 _MARK = "## "

@@ -1,0 +1,1 @@
+"""Searches a store, and puts what is found in order."""

@@ -1,0 +1,1 @@
+"""Answers a question from a live index, and compares the answer with the disk."""
