@@ -123,9 +123,17 @@ def test_only_the_secret_itself_is_masked(text: str, secret: str) -> None:
         'password = "«84729163»"\n',
         "DB_PASSWORD=«84729163»\n",
         "https://b.s3.example.com/k?X-Amz-Date=20250101&X-Amz-Signature=«{key}{other}»\n",
+        "INSERT INTO x (n, password) VALUES (1, '«hunter2!x»'), (2, 'e''ve'), (3, '«Tr0ub4dor»');",
+        "insert into `a`.`b`\n(`mail`, -- c\n`passwd`)\nvalues\n('a', \"«hunter2!x»\")\n;",
+        "INSERT INTO [dbo].[Users] ([Mail], [Password]) VALUES (N'bob', N'«hunter2!x»')\nGO\n",
+        "INSERT INTO users (n, password) VALUES (now(), crypt('«hunter2!x»', gen_salt('bf')));",
+        "db.exec(\"INSERT INTO users(name, api_token) VALUES('bob, x', '«{key}»')\")\n",
+        "INSERT INTO t (password, d) VALUES (NULL, '2'::date),\n-- c\n('«hunter2!x»', '1');",
+        "COPY a.b (n, password, api_key) FROM stdin;\n1\t«hunter2!x»\t\\N\n2\t\t«{key}»\n\\.\n"
+        "x\tx1!y2z\n",
     ],
 )
-def test_secrets_in_lists_tables_and_blocks_are_masked(text: str) -> None:
+def test_secrets_in_lists_tables_rows_and_blocks_are_masked(text: str) -> None:
     text = text.format(key=MIXED, other=f"Zw{MIXED[::-1]}")
     shown = re.sub("«(.*?)»", lambda secret: "*" * len(secret[1]), text)
 
@@ -158,6 +166,10 @@ def test_secrets_in_lists_tables_and_blocks_are_masked(text: str) -> None:
         "dataset,passwords\nlinkedin,177500189\n",
         "| Year | Passwords |\n|---|---|\n| 2012 | 177500189 |\n",
         "test,pass,fail\na,b2-win!x,3\n",
+        "INSERT INTO users (mail, password) SELECT mail, 'x1y2z3!' FROM old;\n",
+        'execute("INSERT INTO users (name, password) VALUES (?, ?)", (name, h4sh_it!))\n',
+        "INSERT INTO users (password, mail) VALUES (NULL, 'b0b!x'), ('', 'x1y2!z');\n",
+        "login(user, password) VALUES ('bob', 'x1y2z3!')\n",
     ],
 )
 def test_what_only_looks_like_a_list_or_table_of_secrets_stays(text: str) -> None:
@@ -175,8 +187,14 @@ def test_what_only_looks_like_a_list_or_table_of_secrets_stays(text: str) -> Non
         "passwords: [a1, " + "b, " * 100_000,
         "password: |\n" + "  password: |\n" * 30_000,
         '"passwords,' * 40_000,
+        "(password " * 40_000,
+        "insert into x(password) values ('" * 12_000,
+        "insert into x(" + "password," * 40_000,
+        "insert into x(password) values " + "\n--a" * 80_000,
+        "insert into x(password) values (" + "f(" * 150_000,
+        "copy x(n, password) from stdin;\n" + "a\tb1!x2y\n" * 40_000,
     ],
-    ids=range(8),
+    ids=range(14),
 )
 @pytest.mark.timeout(20)
 def test_no_list_or_table_keeps_us_busy(text: str) -> None:

@@ -6,22 +6,31 @@ any text, the time grows only linearly with its length: RE2, which reads every c
 searches the whole text, and all other checks look at pieces of bounded length.
 
 `formats` finds tokens that providers mark as theirs. `values` finds values assigned to names like
-`api_key`, `lists` and `tables` several of them. `places` finds credentials without a name, in URLs,
-headers and command lines. `blocks` finds keys between marks, and Kubernetes' secrets. `looks` tells
-random values from words. What they all miss is indexed like any text.
+`api_key`, `lists` and `tables` several of them, `rows` those in SQL. `places` finds credentials
+without a name, in URLs, headers and command lines. `blocks` finds keys between marks, and
+Kubernetes' secrets. `looks` tells random values from words. What they all miss is indexed like any
+text.
 """
 
 import re
 from itertools import pairwise
 
-from vector_index_mcp.files.secrets import blocks, formats, lists, places, tables, values
+from vector_index_mcp.files.secrets import (
+    blocks,
+    formats,
+    lists,
+    places,
+    rows,
+    tables,
+    values,
+)
 from vector_index_mcp.files.secrets.linear import scannable
 from vector_index_mcp.files.secrets.names import is_secret
 
 __all__ = ["VERSION", "is_key", "is_secret", "masked"]
 
 # Change this when other credentials are found; files that were indexed before are then read again.
-VERSION = "secrets-7"
+VERSION = "secrets-8"
 
 _STARTS_WITH_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY( BLOCK)?-----")
 _NO_SPACE = re.compile(r"\S")
@@ -61,6 +70,7 @@ def _found(text: str) -> list[_Span]:
         *values.find(text, names),
         *lists.find(text, names),
         *tables.find(text, names),
+        *rows.find(text, names),
         *places.find(text, data),
         *blocks.find(text),
     ]
