@@ -19,6 +19,7 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.indexing.answering.asking import ask
 from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
+from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
@@ -285,6 +286,55 @@ async def test_a_walk_in_the_middle_of_which_a_drive_hangs_goes_on_with_the_othe
             assert set(index.ledger.keys()) == {"remote/far.md", "docs/one.md", "docs/two.md"}
             assert hangs()
         monkeypatch.undo()
+
+
+@pytest.fixture
+def read_while_it_hangs(drive, remote, monkeypatch):
+    """Has the drive hang when a file of `remote` is about to be read; an event that it does."""
+    hung, prepare = anyio.Event(), Crew.prepare_promptly
+
+    async def hang_and_prepare(crew, tasks):
+        if any(task.folder == remote for task in tasks) and not hung.is_set():
+            drive.hang()
+            hung.set()
+        return await prepare(crew, tasks)
+
+    monkeypatch.setattr(Crew, "prepare_promptly", hang_and_prepare)
+    return hung
+
+
+async def test_a_drive_that_hangs_while_its_files_are_read_stops_no_other_folder(
+    drive, remote, docs, tmp_path, read_while_it_hangs
+):
+    async with running([remote, docs], tmp_path) as index:
+        await settled(index)
+        with drive.hanging(30) as hangs:
+            drive.go_on()
+            write(remote.path, {"far.md": "# Fig\n"})
+            await read_while_it_hangs.wait()
+            write(docs.path, {"two.md": "# Banana\n"})
+            await holds(index, "remote/far.md", "docs/one.md", "docs/two.md")
+            await eventually(lambda: "remote" in index.indexer.outlook.problems)
+            assert hangs()
+
+        async def is_read():
+            return await files_with(index, "fig") == {"remote/far.md"}
+
+        await eventually(is_read)
+        await settled(index)
+        assert not index.indexer.outlook.problems
+
+
+async def test_a_service_ends_although_the_drive_hangs_that_it_reads_from(
+    drive, remote, docs, tmp_path, read_while_it_hangs
+):
+    with drive.hanging(30) as hangs:
+        drive.go_on()
+        async with running([remote, docs], tmp_path) as index:
+            await settled(index)
+            write(remote.path, {"far.md": "# Fig\n"})
+            await read_while_it_hangs.wait()
+        assert hangs()
 
 
 async def test_a_start_does_not_wait_for_a_folder_whose_drive_hangs(drive, remote, docs, tmp_path):

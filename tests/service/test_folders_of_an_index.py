@@ -56,9 +56,9 @@ def notes(tmp_path):
     return Folder(tmp_path / "notes", "notes")
 
 
-def index_of(folders, embedder, beside, place="index", *, owner="", uri=""):
+def index_of(folders, embedder, beside, place="index", *, owner="", uri="", chunk_chars=1_200):
     options = Options(
-        recipe=Recipe(1_200),
+        recipe=Recipe(chunk_chars),
         quiet_seconds=0.01,
         longest_seconds=0.1,
         rescan_seconds=3_600.0,
@@ -201,6 +201,20 @@ async def test_a_renamed_folder_is_neither_read_nor_embedded_again(
     await is_fresh(index, [handbook, notes], tmp_path)
 
 
+async def test_nothing_of_a_removed_folder_stays_under_its_name_if_another_one_takes_that(
+    index, docs, notes, tmp_path
+):
+    (docs.path / "one.md").write_bytes(b"\0\1\2")
+    run = await index.trigger(force_reindex=False)
+    await run.finished.wait()
+
+    index.remove_folder("notes")
+    index.rename_folder("docs", "notes")
+    await holds(index, "notes/one.md", "notes/deep/two.md")
+
+    await is_fresh(index, [Folder(docs.path, "notes")], tmp_path)
+
+
 async def test_a_folder_out_of_reach_keeps_its_rows_while_the_other_goes_on(
     index, docs, notes, tmp_path
 ):
@@ -322,6 +336,26 @@ async def test_a_rebuild_keeps_the_rows_of_a_folder_out_of_reach(
     await eventually(is_read_again)
     await is_fresh(index, [docs, notes], tmp_path)
     assert len(embedder.texts) == texts + 1
+
+
+async def test_a_rebuild_cuts_the_files_of_a_folder_out_of_reach_once_it_is_back(
+    tmp_path, docs, notes, embedder
+):
+    write(docs.path, {"one.md": "".join(f"Line {n} of the apple.\n\n" for n in range(60))})
+    async with running(index_of([docs, notes], embedder, tmp_path)):
+        pass
+    unplugged = docs.path.rename(tmp_path / "unplugged")
+
+    async with running(index_of([docs, notes], embedder, tmp_path, chunk_chars=200)) as index:
+        unplugged.rename(docs.path)
+        await (await index.trigger(force_reindex=False)).finished.wait()
+
+    rows, _ = await contents(index.uri)
+    cut = [
+        row["extracted_text_chunk"] for row in rows.values() if row["file_path"] == "docs/one.md"
+    ]
+    assert len(cut) > 6
+    assert max(map(len, cut)) <= 200
 
 
 async def test_a_start_forgets_nothing_of_a_folder_out_of_reach(tmp_path, docs, notes, embedder):

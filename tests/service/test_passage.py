@@ -14,6 +14,7 @@ from vector_index_mcp.files.scan import Changes
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.looking.looks import Looks
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.vectors.team import TeamVectors
@@ -36,7 +37,8 @@ def root(tmp_path):
 async def pipeline(root, tmp_path):
     cache = EmbeddingCache(tmp_path / "cache", 0)
     crew = Crew(Recipe(1_200))
-    yield Pipeline(Folders([Folder(root)]), crew, cache, Activity(), TeamVectors(None, cache))
+    team = TeamVectors(None, cache)
+    yield Pipeline(Folders([Folder(root)]), crew, cache, Activity(), team, Looks())
     await crew.end()
 
 

@@ -1,5 +1,6 @@
 """Reads the text of a file, or finds the reason why the file is not indexed."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -18,6 +19,10 @@ SECRET = "may hold secrets"
 UNREADABLE = "unreadable"
 NOT_A_FILE = "not a regular file"
 
+# After these errors, only a change of the file makes another try worthwhile. After others, such as
+# those of a drive, the next look tries again; on Windows also if a program has locked the file.
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM} if os.name == "posix" else ())
+_LASTING = _FORBIDDEN | {errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO}
 _SNIFFED_BYTES = 8_192
 _MOST_CONTROL_SHARE = 0.02  # of a Latin-1 text's characters
 _LONG_LINE_CHARS = 1_000
@@ -61,7 +66,10 @@ def read(folder: Folder, key: str) -> Text | Skipped | Vanished:
     except (FileNotFoundError, NotADirectoryError):
         return Vanished()
     except OSError as error:
-        return _skip_unread(folder, key, f"{UNREADABLE} ({error.strerror})")
+        reason = f"{UNREADABLE} ({error.strerror})"
+        if error.errno in _LASTING:
+            return _skip_unread(folder, key, reason)
+        return Skipped(reason, UNKNOWN)
 
 
 def is_converted(folder: Folder, key: str) -> bool:

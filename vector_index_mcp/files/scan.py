@@ -28,8 +28,10 @@ DISTRUSTED: Stamp = (-1, -1, -1)
 CLAIMED: Stamp = (-2, -2, -2)
 """Of a file whose rows another machine has made, until both have been compared: no file has this
 stamp, either."""
+OUTDATED: Stamp = (-3, -3, -3)
+"""Of a file whose rows another version of the program has made: no file has this stamp, either."""
 
-_OF_NO_FILE = frozenset({UNKNOWN, DISTRUSTED, CLAIMED})
+_OF_NO_FILE = frozenset({UNKNOWN, DISTRUSTED, CLAIMED, OUTDATED})
 _SECOND_NS = 1_000_000_000
 _LATEST_NS = (1 << 63) - 1  # in the year 2262: the most that a column of 64 bits can store
 _COARSEST_NS = 2 * _SECOND_NS  # on FAT; on ext2, ext3 and HFS+ times are in seconds

@@ -65,6 +65,7 @@ class Keeper:
         embedder: CachedEmbedder,
         activity: Activity,
         state: StateMachine,
+        looks: Looks,
     ) -> None:
         """Prepare; `work` keeps the index.
 
@@ -76,6 +77,7 @@ class Keeper:
             embedder: Makes the vectors.
             activity: Notes what is being done.
             state: Records runs and errors.
+            looks: Looks whether folders and the index can be reached.
         """
         self._chunker = chunker_of(options.recipe, folders)
         shared, remedies = options.shared, options.remedies
@@ -83,8 +85,7 @@ class Keeper:
             Mirror(shared, place, self._chunker, embedder.embedder, remedies) if shared else None
         )
         """Fills an empty index from the published one; None if nobody publishes it."""
-        self.looks = Looks()
-        """Looks whether folders and the index can be reached."""
+        self.looks = looks
         self.opener = opener_of(place, self._chunker, options, self.mirror, self.looks)
         self.note = WriterNote(lock_of(place.uri, options.state_folder))
         """Which process writes the index."""

@@ -40,6 +40,13 @@ def is_cut_by_lines(record: FileRecord) -> bool:
     return record.state == INDEXED and bool(record.reason)
 
 
+def was_slow(record: FileRecord) -> bool:
+    """Return whether the parser took long on a file, or ended its process, at the last try."""
+    if record.reason == NO_PROCESS:
+        return False
+    return is_cut_by_lines(record) or is_given_up(record)
+
+
 def is_passed_over(record: FileRecord) -> bool:
     """Return whether a file is skipped although somebody might look for what it says."""
     if record.state != SKIPPED or record.reason not in _WITHOUT_TEXT:

@@ -24,6 +24,7 @@ from vector_index_mcp.indexing.freshness import Freshness
 from vector_index_mcp.indexing.keeper import Keeper, Kept
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.live import Live
+from vector_index_mcp.indexing.looking.looks import Looks
 from vector_index_mcp.indexing.mirroring.fetching import Fetch
 from vector_index_mcp.indexing.opening.reading import Reader
 from vector_index_mcp.indexing.opening.writers import busy
@@ -73,19 +74,19 @@ class LiveIndex:
         """
         self.folders = Folders(folders)
         self.embedder = embedder
-        self.state = StateMachine()
-        self.activity = Activity()
+        self.state, self.activity = StateMachine(), Activity()
         crew = crew or Crew(options.recipe)
         team = TeamVectors(options.team, cache, options.remedies.message)
-        self.pipeline = Pipeline(self.folders, crew, cache, self.activity, team)
+        looks = Looks()
+        self.pipeline = Pipeline(self.folders, crew, cache, self.activity, team, looks)
         self.cached_embedder = CachedEmbedder(embedder, cache, self.activity, team)
         self.remedies = options.remedies
         self._reader = Reader(place.uri, options.remote.server)
         self._options = options
         self._cache = cache
-        parts = self.pipeline, self.cached_embedder, self.activity, self.state
+        parts = self.pipeline, self.cached_embedder, self.activity, self.state, looks
         self._keeper = Keeper(self.folders, place, options, *parts)
-        self.looks, self.note = self._keeper.looks, self._keeper.note
+        self.looks, self.note = looks, self._keeper.note
         """Looks whether folders can be reached; names the process that writes the index."""
         self.stop_watching = self._keeper.stop_watching
 

@@ -1,5 +1,6 @@
 """A path to its text, or to the reason why it has none: real files in a temporary folder."""
 
+import errno
 import hashlib
 import os
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vector_index_mcp.files import beneath
 from vector_index_mcp.files import read as read_module
 from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.read import (
@@ -26,7 +28,7 @@ from vector_index_mcp.files.read import (
     is_minified,
     read,
 )
-from vector_index_mcp.files.scan import stamp_of
+from vector_index_mcp.files.scan import UNKNOWN, stamp_of
 
 LIMIT = 100_000
 KEY = "-----BEGIN {}PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n"
@@ -217,6 +219,22 @@ def test_a_file_without_permission_is_skipped_with_the_reason(tmp_path: Path) ->
             check=True,
         ).stdout.strip()
     assert outcome == "unreadable (Permission denied)"
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENODEV])
+def test_a_file_that_a_drive_does_not_give_is_read_again_at_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    (tmp_path / "a.py").write_text("x = 1", encoding="utf-8")
+
+    def fails(*_: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(beneath, "open_file", fails)
+
+    found = read(Folder(tmp_path, reading=Reading(LIMIT)), "a.py")
+
+    assert found == Skipped(f"unreadable ({os.strerror(code)})", UNKNOWN)
 
 
 def test_a_name_the_system_cannot_have_does_not_raise(tmp_path: Path) -> None:

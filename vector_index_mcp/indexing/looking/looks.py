@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -124,6 +124,14 @@ class Looks:
         answer = partial(self.all_answer, folders)
         return await self._checking.run(lambda _: do(), detached.DRIVE_SECONDS, answer)
 
+    async def while_all_answer(self, folders: Iterable[Folder], work: Coroutine[Any, Any, T]) -> T:
+        """Await what reads files of some folders, as long as their drives answer.
+
+        Raises:
+            TimeoutError: If one of the drives does not answer. `work` is cancelled.
+        """
+        return await _while(partial(self.all_answer, folders), work)
+
     async def _work_at(self, place: Path, do: Callable[[], T]) -> T:
         threads = self._working.setdefault(place, Detached(1, "work"))
         answer = partial(self.answers, place)
@@ -163,26 +171,39 @@ class Looks:
         """
         if not is_local(uri):
             return await work
-        task = asyncio.ensure_future(work)
-        task.add_done_callback(_note_end)
         try:
-            if not await self._ends(task, Path(uri)):
-                raise _silent_index(uri)
-            return task.result()
-        except asyncio.CancelledError:
-            task.cancel()
-            with anyio.CancelScope(shield=True):  # what it has begun may use the writer's lock
-                await self._ends(task, Path(uri))
-            raise
-        finally:
-            task.cancel()
+            return await _while(partial(self.answers, Path(uri)), work)
+        except TimeoutError as error:
+            raise _silent_index(uri) from error
 
-    async def _ends(self, task: asyncio.Task[Any], place: Path) -> bool:
-        """Wait until a task has ended; False if it has not, and the drive does not answer."""
-        while not (await asyncio.wait([task], timeout=detached.DRIVE_SECONDS))[0]:
-            if not await self.answers(place):
-                return task.done()
-        return True
+
+async def _while(answers: Callable[[], Awaitable[bool]], work: Coroutine[Any, Any, T]) -> T:
+    """Await what uses drives, as long as they answer; cancel it if they do not.
+
+    Raises:
+        TimeoutError: If they do not answer.
+    """
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(_note_end)
+    try:
+        if not await _ends(task, answers):
+            raise TimeoutError
+        return task.result()
+    except asyncio.CancelledError:
+        task.cancel()
+        with anyio.CancelScope(shield=True):  # what it has begun may use the writer's lock
+            await _ends(task, answers)
+        raise
+    finally:
+        task.cancel()
+
+
+async def _ends(task: asyncio.Task[Any], answers: Callable[[], Awaitable[bool]]) -> bool:
+    """Wait until a task has ended; False if it has not, and the drives do not answer."""
+    while not (await asyncio.wait([task], timeout=detached.DRIVE_SECONDS))[0]:
+        if not await answers():
+            return task.done()
+    return True
 
 
 def _note_end(task: asyncio.Task[Any]) -> None:

@@ -15,6 +15,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -34,7 +36,8 @@ from vector_index_mcp.indexing.preparing.file import (
 from vector_index_mcp.indexing.preparing.head_start import HeadStart
 from vector_index_mcp.indexing.preparing.portions import FILES_PER_PORTION, large, portions
 from vector_index_mcp.indexing.preparing.recipe import Recipe
-from vector_index_mcp.indexing.reasons import NO_PROCESS, is_cut_by_lines, is_given_up
+from vector_index_mcp.indexing.reasons import NO_PROCESS, was_slow
+from vector_index_mcp.processes.detached import Detached, NoThreadError
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +52,9 @@ _PROMPT_SECONDS = 0.4
 # Limits by the clock, for any file: a last resort against parsers that wait forever.
 _PATIENCE_SECONDS = 60.0
 _PROMPT_PATIENCE_SECONDS = 5.0
+_MOST_THREADS = 40
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,7 @@ class Crew:
         self._warm: Child | None = None  # the idle child for saved files
         self._late: dict[str, _Late] = {}
         self._late_wanted = anyio.Event()
+        self._threads = Detached(_MOST_THREADS, "crew")  # for what uses a drive, which may hang
         # Late files that nobody has asked for again, each with what it was compared with.
         self._finished: dict[str, tuple[FileRecord | None, Prepared]] = {}
 
@@ -119,14 +126,14 @@ class Crew:
         done, left = await self._done_before(tasks)
         deadline = anyio.current_time() + seconds
         is_limited = math.isfinite(seconds)
-        apart = await anyio.to_thread.run_sync(large, left) if is_limited else set()
+        apart = await self._in_thread(partial(large, left)) if is_limited else set()
         small = [task for task in left if task.key not in apart]
         if apart and not small:
             waiting = [[task] for task in left]
         else:
             is_much = self._needs_crew(small)
             most = FILES_PER_PORTION if is_much else len(small)
-            waiting = await anyio.to_thread.run_sync(portions, small, most)
+            waiting = await self._in_thread(partial(portions, small, most))
             if not is_much:
                 done += await self._work_off(waiting, deadline)
                 return self._no_longer_late(done)
@@ -147,9 +154,9 @@ class Crew:
         done, left = await self._done_before(tasks)
         if self._needs_crew(left):
             return done + await self.prepare(left)
-        slow = [task for task in left if _was_slow(task)]
+        slow = [task for task in left if task.known and was_slow(task.known)]
         await self._set_aside(slow)
-        left = [task for task in left if not _was_slow(task)]
+        left = [task for task in left if task not in slow]
         while left:
             answers, reason = await self._ask(left, _Manner(promptly=True))
             done += answers
@@ -208,7 +215,7 @@ class Crew:
         """The results that are ready, of files that have not changed since; and the other tasks."""
         if self._head_start is None and not self._started_early and not self._finished:
             return [], list(tasks)
-        done = await anyio.to_thread.run_sync(self._take_done, tasks)
+        done = await self._in_thread(partial(self._take_done, tasks))
         finished = {each.key for each in done}
         return done, [task for task in tasks if task.key not in finished]
 
@@ -230,6 +237,13 @@ class Crew:
                 done.append(each)
         return done
 
+    async def _in_thread(self, do: Callable[[], T]) -> T:
+        """Call `do` in a thread, which is left alone if this call is cancelled."""
+        try:
+            return await self._threads.run(lambda _: do(), math.inf)
+        except NoThreadError:
+            return do()
+
     def _needs_crew(self, tasks: Sequence[Task]) -> bool:
         enough = _FILES_WORTH_STARTED_ONES if self._bulk else _FILES_WORTH_CHILDREN
         return len(tasks) >= enough
@@ -241,7 +255,7 @@ class Crew:
 
     async def _set_aside(self, tasks: Sequence[Task]) -> None:
         for task in tasks:
-            stamp = await anyio.to_thread.run_sync(read.stamp_now, task.folder, task.key)
+            stamp = await self._in_thread(partial(read.stamp_now, task.folder, task.key))
             late = self._late.get(task.key)
             if late is None or late.stamp != stamp:
                 self._late[task.key] = _Late(task, stamp)
@@ -271,12 +285,12 @@ class Crew:
         """
         if read.is_converted(task.folder, task.key):
             _log.error("%r cannot be converted: %s", task.key, reason)
-            return given_up(task, reason)
+            return await self._in_thread(partial(given_up, task, reason))
         _log.warning("%r is cut by its lines: %s", task.key, reason)
         answers, still = await self._ask([task], _Manner(polite=polite, by_lines=reason))
         if still:
             _log.error("%r cannot be prepared: %s", task.key, still)
-            return given_up(task, still)
+            return await self._in_thread(partial(given_up, task, still))
         return answers[0]
 
     async def _ask(self, tasks: Sequence[Task], manner: _Manner) -> tuple[list[Prepared], str]:
@@ -323,7 +337,7 @@ class Crew:
         except OSError as error:  # no memory, no descriptors, no such program any more
             await _end(child)
             _log.warning("a process that prepares files cannot be started: %s", error)
-            return await anyio.to_thread.run_sync(self._here, tasks), ""
+            return await self._in_thread(partial(self._here, tasks)), ""
         except anyio.get_cancelled_exc_class():  # else the next request would get these answers
             await _end(child)
             raise
@@ -371,14 +385,6 @@ class Crew:
             return prepare(self.recipe, task, NO_PROCESS)
         except MemoryError:
             return put_off(task, "there is too little memory")
-
-
-def _was_slow(task: Task) -> bool:
-    """Whether the parser took long on the file, or ended its process, at the last try."""
-    known = task.known
-    if known is None or known.reason == NO_PROCESS:
-        return False
-    return is_cut_by_lines(known) or is_given_up(known)
 
 
 async def _end(child: Child | None) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from vector_index_mcp.engine.types import Claim, Document, FileRecord
 from vector_index_mcp.files import read
 from vector_index_mcp.files.folder import Folder
-from vector_index_mcp.files.scan import CLAIMED, UNKNOWN, may_recur
+from vector_index_mcp.files.scan import CLAIMED, OUTDATED, UNKNOWN, may_recur
 from vector_index_mcp.indexing.looking.deep import TOO_DEEP, is_deep_folder
 from vector_index_mcp.indexing.preparing.claims import are_true
 from vector_index_mcp.indexing.preparing.recipe import Recipe, without_rows
@@ -164,8 +164,9 @@ def _read(recipe: Recipe, task: Task, by_lines: str) -> Prepared:
 
 def _is_same(known: FileRecord, text: read.Text) -> bool:
     """Whether the file's rows were made of this text, and parsing it again would not help."""
-    is_current = known.state == INDEXED and known.content_hash == text.content_hash
-    return is_current and known.reason != NO_PROCESS
+    if known.state != INDEXED or known.stamp == OUTDATED or known.reason == NO_PROCESS:
+        return False
+    return known.content_hash == text.content_hash
 
 
 def _may_stay(recipe: Recipe, task: Task, text: read.Text) -> bool:

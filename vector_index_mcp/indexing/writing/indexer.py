@@ -152,6 +152,9 @@ class Indexer:
 
     async def _work(self) -> None:
         worked = await self._step()
+        if unanswered := self._pipeline.unanswered:
+            self._pipeline.unanswered = set()
+            self.look_again(unanswered)  # this look notes that the drive does not answer
         is_bulk = self.is_text_first()
         if not is_bulk:
             await self._pipeline.crew.rest()

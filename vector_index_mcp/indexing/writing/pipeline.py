@@ -24,10 +24,11 @@ from vector_index_mcp.engine.types import (
     Vector,
 )
 from vector_index_mcp.errors import ProjectError, StoreError
-from vector_index_mcp.files.folder import Folder, Folders, absence_of
-from vector_index_mcp.files.scan import CLAIMED, UNKNOWN, Changes
+from vector_index_mcp.files.folder import Folder, Folders
+from vector_index_mcp.files.scan import CLAIMED, OUTDATED, Changes
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.looking.looks import Looks
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Prepared, Task, is_storable
 from vector_index_mcp.indexing.reasons import FAILED, INDEXED, SKIPPED
@@ -92,6 +93,7 @@ class Pipeline:
         cache: EmbeddingCache,
         activity: Activity,
         team: TeamVectors,
+        looks: Looks,
     ) -> None:
         """Prepare; the two stages are `prepare` and `commit`.
 
@@ -101,12 +103,16 @@ class Pipeline:
             cache: Vectors of texts that were embedded before; a commit stores them with the text.
             activity: Notes what is being done.
             team: Gives the vectors that the cache lacks, as far as the team has them at hand.
+            looks: Looks at folders, whose drives may hang.
         """
         self.crew = crew
         self._folders = folders
         self._cache = cache
         self._activity = activity
         self._team = team
+        self._looks = looks
+        self.unanswered: set[str] = set()
+        """Files that were not read because a drive does not answer, until they are looked at."""
         self.revision = 0
         """The revision of the last commit. Set it from the store before the first commit."""
         self.torn: set[str] = set()
@@ -142,22 +148,45 @@ class Pipeline:
             if folder is not None
         ]
         with self._activity.of(f"the reading of {_files(changes.dirty)}"):
-            if promptly:
-                prepared = await self.crew.prepare_promptly(tasks)
-            else:
-                prepared = await self.crew.prepare(tasks, _MOST_SECONDS_OF_A_BATCH)
-            absent, problem = await anyio.to_thread.run_sync(self._absent, prepared)
+            prepared, silent = await self._prepared(tasks, promptly=promptly)
+            absent, problem = await self._absent(prepared, silent)
         answered = {*changes.gone, *(each.key for each in prepared)}
-        left = () if promptly else tuple(t.key for t in tasks if t.key not in answered)
+        unread = [t for t in tasks if t.key not in answered]
+        self.unanswered.update(task.key for task in unread if task.folder in silent)
+        left = () if promptly else tuple(t.key for t in unread if t.folder not in silent)
         known = {key: record for key, record in known.items() if key in answered}
         batch = Batch(known, prepared, changes.gone, problem, left)
         return batch.without({key for key in answered if self._folders.of(key) in absent})
 
-    def _absent(self, prepared: Sequence[Prepared]) -> tuple[list[Folder], ProjectError | None]:
+    async def _prepared(
+        self, tasks: Sequence[Task], *, promptly: bool
+    ) -> tuple[list[Prepared], set[Folder]]:
+        """Have the crew prepare files.
+
+        Returns:
+            The results, without those of files on drives that do not answer; and these folders.
+        """
+        silent: set[Folder] = set()
+        while True:
+            here = [task for task in tasks if task.folder not in silent]
+            work = (
+                self.crew.prepare_promptly(here)
+                if promptly
+                else self.crew.prepare(here, _MOST_SECONDS_OF_A_BATCH)
+            )
+            folders = {task.folder for task in here}
+            try:
+                return await self._looks.while_all_answer(folders, work), silent
+            except TimeoutError:
+                silent |= await self._looks.hung(folders)
+
+    async def _absent(
+        self, prepared: Sequence[Prepared], silent: Collection[Folder]
+    ) -> tuple[list[Folder], ProjectError | None]:
         """The folders that are out of reach; if all are, no folders but the first one's problem."""
         lost = (self._folders.of(each.key) for each in prepared if _is_lost(each))
-        suspects = [folder for folder in dict.fromkeys(lost) if folder is not None]
-        problems = {folder: absence_of(folder) for folder in suspects}
+        suspects = [folder for folder in dict.fromkeys([*silent, *lost]) if folder is not None]
+        problems = {folder: await self._looks.problem_of(folder) for folder in suspects}
         absent = [folder for folder, problem in problems.items() if problem is not None]
         if absent and len(absent) == len(self._folders):
             return [], problems[absent[0]]
@@ -212,6 +241,10 @@ class Pipeline:
         known = {key: ledger.get(key) for key in keys}
         records = [replace(record, key=keys[key]) for key, record in known.items() if record]
         renamed = {keys[key]: row for key, row in rows.items()}
+        # A folder that has just been removed may have had this name.
+        replaced = [key for key in keys.values() if not renamed.get(key) and ledger.get(key)]
+        if replaced:
+            await store.delete(replaced)
         await self._store(store, ledger, records, renamed)
         await store.delete(keys)
         for key in keys:
@@ -222,7 +255,7 @@ class Pipeline:
     ) -> None:
         """Copy the rows of files that are out of reach from one store into another.
 
-        The copied records have an unknown stamp, so the files are read as soon as they can be.
+        The copied records have the stamp OUTDATED, so the files are cut as soon as they can be.
 
         Args:
             source: The store to copy from.
@@ -235,7 +268,7 @@ class Pipeline:
             StoreError: If a commit fails.
         """
         found = (known.get(key) for key in keys)
-        records = [replace(record, stamp=UNKNOWN) for record in found if record is not None]
+        records = [replace(record, stamp=OUTDATED) for record in found if record is not None]
         await self._store(target, ledger, records, await source.rows(_storable(keys)))
 
     async def _store(
