@@ -60,7 +60,14 @@ def _html(data: bytes) -> str:
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     if soup.head is not None:
         soup.head.decompose()
-    converter = MarkdownConverter(heading_style="ATX", bullets="-", strip=["img"])
+    # Names stay as they are: searches look for `snake_case`, and masks for `ghp_…`.
+    converter = MarkdownConverter(
+        heading_style="ATX",
+        bullets="-",
+        strip=["img"],
+        escape_asterisks=False,
+        escape_underscores=False,
+    )
     text = _tidy(converter.convert_soup(soup))
     has_heading = text.startswith("# ") or "\n# " in text
     return f"# {title}\n\n{text}" if title and not has_heading else text
@@ -110,10 +117,17 @@ def _cells(cells: list[Any], language: str) -> Iterator[str]:
             yield f"```{language}\n{source}\n```"
             outputs = _named(cell, "outputs")
             printed = "".join(map(_output, outputs)) if isinstance(outputs, list) else ""
-            if printed.strip():
-                yield f"```\n{printed[:_MOST_OUTPUT_CHARS].rstrip()}\n```"
+            if _first_lines(printed):
+                yield f"```\n{_first_lines(printed)}\n```"
         else:
             yield source
+
+
+def _first_lines(printed: str) -> str:
+    """Return the whole lines at the beginning: in a part of one, no mask knows a credential."""
+    if len(printed) > _MOST_OUTPUT_CHARS:
+        printed = printed[: printed.rfind("\n", 0, _MOST_OUTPUT_CHARS) + 1]
+    return printed.rstrip()
 
 
 def _output(output: Any) -> str:

@@ -22,7 +22,7 @@ NOTEBOOK = {
         {
             "cell_type": "code",
             "source": "print(1)\n",
-            "outputs": [{"text": ["1\n"]}, {"data": {"text/plain": "x" * 9_999}}],
+            "outputs": [{"text": ["1\n"]}, {"data": {"text/plain": "xxx\n" * 900}}],
         },
         {"cell_type": "code", "source": " "},
     ],
@@ -50,8 +50,52 @@ def test_html_says_in_which_encoding_it_is():
 def test_a_notebook_becomes_its_texts_and_its_code():
     text = converted(json.dumps(NOTEBOOK).encode(), "notebook")
     assert text.startswith("# Analysis\nof sales\n\n```python\nprint(1)\n```\n\n```\n1\nxxx")
-    assert text.endswith("x\n```")
+    assert text.endswith("xxx\n```")
     assert len(text) < 2_200
+
+
+TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6"
+SECRETS = (
+    TOKEN,
+    f"sk_live_{TOKEN[4:28]}",
+    f"github_pat_11{TOKEN[4:24]}_{TOKEN[4:]}{TOKEN[4:27]}",
+    f"api_key = '{TOKEN[4:]}'",
+    f"AWS_SECRET_ACCESS_KEY={TOKEN[4:]}{TOKEN[4:8]}",
+)
+
+
+@pytest.mark.slow
+@needs_formats
+@pytest.mark.parametrize("secret", SECRETS, ids=range(len(SECRETS)))
+def test_credentials_are_masked_in_html_and_word_as_in_plain_text(tmp_path, secret):
+    said = f"The token is {secret} now."
+    (tmp_path / "a.html").write_text(f"<p>The token is <b>{secret}</b> now.</p>", encoding="utf-8")
+    (tmp_path / "b.docx").write_bytes(word(said))
+    (tmp_path / "c.md").write_text(f"{said}\n", encoding="utf-8")
+
+    for name in ("a.html", "b.docx", "c.md"):
+        shown = read.read(reading(tmp_path), name)
+        assert (shown.masked, TOKEN[4:20] in shown.text) == (1, False), shown.text
+
+
+@pytest.mark.parametrize("before", range(1_960, 2_001))
+def test_no_part_of_a_credential_is_left_where_an_output_is_cut(tmp_path, before):
+    printed = "x" * (before - 1) + f" {TOKEN}\n"
+    cell = {"cell_type": "code", "source": "run()", "outputs": [{"text": printed}]}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell]}), encoding="utf-8")
+
+    assert TOKEN[:8] not in read.read(reading(tmp_path), "a.ipynb").text
+
+
+def reading(folder):
+    return Folder(folder, reading=Reading(100_000, converts=True))
+
+
+@pytest.mark.slow
+def test_names_in_html_stay_as_they_are():
+    page = b"<h1>max_chars</h1><p>Set <code>max_chars</code>, snake_case or 2*3*4.</p>"
+
+    assert converted(page, "html") == "# max_chars\n\nSet `max_chars`, snake_case or 2*3*4.\n"
 
 
 @pytest.mark.slow

@@ -121,6 +121,10 @@ def test_only_the_secret_itself_is_masked(text: str, secret: str) -> None:
         'val tokens = listOf("«{key}»")\n',
         'let tokens = vec!["«{key}»"];\n',
         'password = "«84729163»"\n',
+        "- **Password:** «hunter2!x»\n- **API key**: `«{key}»`\n",
+        "Set **SECRET_KEY=«{key}»** there.\n",
+        "api_key = \"\"\"\n«{key}»\"\"\"\npassword = '''«hunter2!x»'''\n",
+        "mot de passe : «hunter2!x»\n",
         "DB_PASSWORD=«84729163»\n",
         "https://b.s3.example.com/k?X-Amz-Date=20250101&X-Amz-Signature=«{key}{other}»\n",
         "INSERT INTO x (n, password) VALUES (1, '«hunter2!x»'), (2, 'e''ve'), (3, '«Tr0ub4dor»');",
@@ -170,6 +174,8 @@ def test_secrets_in_lists_tables_rows_and_blocks_are_masked(text: str) -> None:
         'execute("INSERT INTO users (name, password) VALUES (?, ?)", (name, h4sh_it!))\n',
         "INSERT INTO users (password, mail) VALUES (NULL, 'b0b!x'), ('', 'x1y2!z');\n",
         "login(user, password) VALUES ('bob', 'x1y2z3!')\n",
+        "char **password; // x1y2!z\n",
+        "- **Password:** required, min8!\n- **Token:** the `tok3n!x` of a user\n",
     ],
 )
 def test_what_only_looks_like_a_list_or_table_of_secrets_stays(text: str) -> None:

@@ -146,11 +146,11 @@ _HASHES = (
     rf"pbkdf2_sha(?:1|256)\$[0-9]+\${_AN}+\${_B64}+=",
 )
 _FORMATS = _CLOUDS + _CODE_AND_PACKAGES + _MODELS + _MESSAGES + _SERVICES
-# A token begins where a word begins; an escape may stand before it: "\nghp_…", "%3Dghp_…".
-_TOKEN = Pattern(
-    rf"(?:\b|\\[nrt]|%[0-9A-F]{{2}}|/bot)(?:{'|'.join(_FORMATS)})|{'|'.join(_HASHES)}",
-)
-_BEFORE_TOKEN = re.compile(r"\\[nrt]|%[0-9A-F]{2}|/bot")
+# A token begins where a word begins; an escape may stand before it ("\nghp_…", "%3Dghp_…"), or a
+# terminal's colour.
+_ESCAPES = r"\\[nrt]|%[0-9A-F]{2}|/bot|(?:\x1b|\\(?:x1b|033|e|u001b))\[[0-9;]{1,12}m"
+_TOKEN = Pattern(rf"(?:\b|{_ESCAPES})(?:{'|'.join(_FORMATS)})|{'|'.join(_HASHES)}")
+_BEFORE_TOKEN = re.compile(_ESCAPES)
 # Tokens with a mark in the middle or at the end: the mark, the number of characters before it, and
 # the whole pattern. The mark is searched first: an automaton for a token that may begin anywhere in
 # a long run would have too many states.

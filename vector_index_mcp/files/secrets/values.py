@@ -18,7 +18,7 @@ from vector_index_mcp.files.secrets.looks import (
 )
 
 _PASSWORDS = (
-    r"passw(?:or)?d|passwort|kennwort|pass_?phrase|contrasena|senha|mot_?de_?passe"
+    r"passw(?:or)?d|passwort|kennwort|pass_?phrase|contrasena|senha|mot[ _]?de[ _]?passe"
     r"|(?:require|store|key|user|root|db|master|admin|sign|become|ssh)_?pass|pass|pwd|pw|psk"
     r"|identified\s{1,9}(?:with\s{1,9}\w{1,40}\s{1,9})?by|securestring|snmp-server\s{1,9}community"
 )
@@ -41,7 +41,8 @@ _QUOTE = r"(?:\\{0,3}[\"'`]|&quot;)"
 _ASSIGNED = re.compile(
     rf"(?:{_QUOTE}?[\])}}]{{0,2}}(?:[ \t]{{0,9}}:[ \t]{{0,9}}[\w.<>&?|\[\] ]{{1,30}}"
     rf"|\[\w{{0,8}}\]|[ \t]{{1,9}}[\w.*\[\]]{{1,20}})?[ \t]{{0,40}}(?:[:?|+!]{{0,2}}={{1,3}}>?)"
-    rf"|{_QUOTE}?(?:[\])}}]{{0,2}}[ \t]{{0,40}}:=?|[\]}}]{{0,2}}[ \t]{{0,40}}->))[ \t]{{0,40}}"
+    rf"|{_QUOTE}?(?:[\])}}]{{0,2}}\*{{0,2}}[ \t]{{0,40}}:=?\*{{0,2}}|[\]}}]{{0,2}}[ \t]{{0,40}}->))"
+    r"[ \t]{0,40}"
     r"(?:\r?\n[ \t]{1,40}(?=[\"']))?"
 )
 _PAIRED = re.compile(  # name="…" value="…", name: …, value: …
@@ -57,11 +58,15 @@ _ARGUMENT = re.compile(r"[\"']\s{0,3},\s{0,9}(?=[\"'])|\(\s{0,3}(?=[\"'])")
 _SPACE = re.compile(r"[\"']?[ \t]{1,20}(?:[57] |(?=[^\s=:]))(?:\\\r?\n\s{0,40})?")
 # The value itself.
 _OPENING = re.compile(r"(?:[NLbru@]{1,2}(?=[\"']))?(\\{0,3}[\"'`]|&quot;)")
+_IN_TRIPLE_QUOTES = re.compile(
+    r"[bru]{0,2}(\"\"\"|''')\s{0,80}([^\s\"'][^\"'\n]{0,2000}+)\s{0,80}\1"
+)
 _BARE = re.compile(r"[^\s\"'`<>,;&(){}\[\]\\]{1,400}")
 # What goes on behind a `&`, which begins neither an entity nor the next field of a URL.
 _MORE = re.compile(
     r"(?:&(?:amp;)?(?!(?:lt|gt|quot|apos|nbsp|#\w{1,8});|[\w.-]{1,40}=)[^\s\"'`<>,;&=(){}\[\]\\]{1,100}){1,8}"
 )
+_STRONG = "**"  # around strong text in Markdown
 _SIGNS = frozenset("!#$%^~@?")  # which stand between no operands
 _IN_ELEMENT = re.compile(r"\s{0,40}([^<>\s][^<>\n]{0,400}?)\s{0,40}(?:\]\]>)?<")
 # What goes on behind a value that is longer than what is looked at: session tokens have 1,000
@@ -164,12 +169,17 @@ def _values(text: str, end: int) -> Iterator[Value]:
 
 def value_at(text: str, position: int) -> Value | None:
     """Return what may be a value there, in quotes or bare; None for an expression."""
+    if tripled := _IN_TRIPLE_QUOTES.match(text, position):
+        return Value(*tripled.span(2), is_literal=True)
     opening = _OPENING.match(text, position)
     if opening is None:
         bare = _BARE.match(text, position)
         if bare is None or text[bare.end() : bare.end() + 1] in {"(", "[", "{"}:
             return None  # an expression
-        return Value(bare.start(), _end_of(text, bare), is_literal=False)
+        end = _end_of(text, bare)
+        if text.endswith(_STRONG, position, end):
+            end -= len(_STRONG)
+        return Value(bare.start(), end, is_literal=False)
     start, quote = opening.end(), opening[1]
     end = text.find(quote, start, start + _LONGEST_VALUE)
     if end < 0 or text.find("\n", start, end) >= 0:
