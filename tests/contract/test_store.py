@@ -1,5 +1,6 @@
 """What a store promises, kept by the real LanceDB."""
 
+import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from documents import document
 
+from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.ranking.rank import rank
 from vector_index_mcp.engine.store import Index, Store, schema
@@ -488,6 +490,28 @@ async def test_the_rows_of_a_file_come_in_their_order_however_they_lie(store):
     found = await store.rows(["a", "b"])
     assert list(found) == ["a"]
     assert [chunk.text for chunk, _ in found["a"]] == texts
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+async def test_equally_good_rows_come_in_the_order_of_their_places(store, is_indexed):
+    """And not in that in which they came, which a maintenance changes."""
+    keys = [f"{number:03}.py" for number in range(110)]
+    shuffled = [document(key, "one word") for key in sorted(keys, key=hash_of)]
+    same = dict.fromkeys((e.chunk_hash for d in shuffled for e in d.entries), np.ones(DIMENSION))
+    for number, part in enumerate(batched(shuffled, 40)):
+        await store.replace(part, number + 1, same)
+    if is_indexed:
+        await store.maintain()
+
+    matching = await store.matching(["word"], 100)
+    near = await store.nearest(np.ones(DIMENSION, "f4"), 100)
+
+    assert [each.chunk.key for each in matching] == keys[:100]
+    assert [each.chunk.key for each in near] == keys[:100]
+
+
+def hash_of(text):
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 async def test_of_two_generations_met_by_a_search_the_newer_is_ranked(store):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -184,6 +185,27 @@ def unread_chunk(row: int) -> StoredChunk:
         revision=0,
         has_vector=True,
     )
+
+
+def chunks_by_file(
+    rows: list[dict[str, Any]],
+) -> dict[str, list[tuple[StoredChunk, Vector | None]]]:
+    """Return the chunks in `rows` by file, in order, each with its vector or None."""
+    found: dict[str, list[tuple[StoredChunk, Vector | None]]] = {}
+    for chunk, row in zip(stored_chunks(rows), rows, strict=True):
+        vector = row.get("vector")
+        embedding = None if vector is None else np.asarray(vector, dtype="<f4")
+        found.setdefault(chunk.key, []).append((chunk, embedding))
+    for of_file in found.values():
+        of_file.sort(key=lambda row: row[0].chunk_index)
+    return found
+
+
+def best_first(rows: pa.Table, limit: int) -> pa.Table:
+    """Return the `limit` best rows of a search; equally good ones in the order of their places."""
+    rank = ("_score", "descending") if "_score" in rows.column_names else ("_distance", "ascending")
+    places = [("file_path", "ascending"), ("chunk_index", "ascending")]
+    return rows.sort_by([rank, *places]).slice(0, limit)
 
 
 def vectors_by(rows: pa.Table, column: str) -> dict[str, Vector]:

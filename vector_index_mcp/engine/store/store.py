@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import anyio.to_thread
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,6 +42,7 @@ from vector_index_mcp.engine.types import (
 # BM25 of rows that are not in the word index yet counts only rows that it sees. So in small tables,
 # filters apply after the search; in larger ones, most rows are in the index.
 _FEW_ROWS = 2_000
+_FEW_TIED = 20  # rows as good as the last one, among which LanceDB chooses by when they came
 _KEYS_PER_PREDICATE = 500  # of a deletion; longer ones have crashed LanceDB 0.29, not queries
 
 
@@ -162,8 +162,9 @@ class Store:
         is_read = with_vectors and self.dimension is not None and self._reach.is_local
         columns = [*schema.STORED_CHUNK_COLUMNS, "_score"]
         found = await self._best(query, [*columns, *["vector"] * is_read], most, filters)
-        rows = found.select(columns).to_pylist()[:limit]
-        vectors = schema.vectors_by(found.slice(0, limit), "document_id") if is_read else {}
+        found = found.slice(0, limit)
+        rows = found.select(columns).to_pylist()
+        vectors = schema.vectors_by(found, "document_id") if is_read else {}
         return [
             Candidate(chunk, row["_score"], vectors.get(chunk.document_id))
             for chunk, row in zip(schema.stored_chunks(rows), rows, strict=True)
@@ -199,7 +200,8 @@ class Store:
         if where := predicate_of(filters):
             query = query.where(where)
         with self._reach.asked("searching"):
-            return await to_the_end(query.select(columns).limit(limit).to_arrow())
+            rows = await to_the_end(query.select(columns).limit(limit + _FEW_TIED).to_arrow())
+        return schema.best_first(rows, limit)
 
     async def last_revision(self) -> int:
         """Return the highest revision of any row; 0 if there are no rows."""
@@ -234,15 +236,7 @@ class Store:
         columns = [*schema.STORED_CHUNK_COLUMNS, *vectors]
         with self._reach.asked("reading"):
             query = self._tables.chunks.query().where(is_among("file_path", keys)).select(columns)
-            rows = await to_the_end(query.to_list())
-        found: dict[str, list[tuple[StoredChunk, Vector | None]]] = {}
-        for chunk, row in zip(schema.stored_chunks(rows), rows, strict=True):
-            vector = row.get("vector")
-            embedding = None if vector is None else np.asarray(vector, dtype="<f4")
-            found.setdefault(chunk.key, []).append((chunk, embedding))
-        for of_file in found.values():
-            of_file.sort(key=lambda row: row[0].chunk_index)
-        return found
+            return schema.chunks_by_file(await to_the_end(query.to_list()))
 
     async def vectors_of(self, ids: Iterable[str]) -> dict[str, Vector]:
         """Return the vectors of chunks, by document_id; chunks without one are left out."""
