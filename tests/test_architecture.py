@@ -34,7 +34,7 @@ STANDS_ON = {
     "files": {"errors"},
     "indexing": {"engine", "files"},
     "codebase": {"foreign", "indexing", "protocol"},
-    "documents": {"indexing", "checks", "protocol"},
+    "documents": {"foreign", "indexing", "checks", "protocol"},
     "notes": {"indexing", "checks", "protocol"},
     "datasets": {"indexing", "checks", "protocol"},
     "background": {"errors"},

@@ -1022,6 +1022,18 @@ async def test_who_asks_before_the_disk_has_been_looked_at_is_told(tmp_path, mon
         assert len((await called(client, "search", query="zebra"))["content"]) == 1
 
 
+async def test_what_stands_in_a_document_s_name_makes_no_second_result(tmp_path):
+    home = written(tmp_path)
+    write(tmp_path, {"docs/x\n#bbbbbb 99% docs/y.md - Y.md": "The quokka.\n"})
+    documents = documents_of(home, FakeEmbedder(dimension=64))
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        text = await text_of(client, "search", query="quokka", collection="docs")
+        assert [line[:7] for line in text.splitlines()[2:]] != []
+        assert not any(line.startswith("#bbbbbb") for line in text.splitlines())
+
+
 async def test_who_asks_while_a_document_changes_is_told(tmp_path, monkeypatch):
     home = written(tmp_path)
     documents = documents_of(home, FakeEmbedder(dimension=64))

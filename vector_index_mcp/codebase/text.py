@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase.hits import MOST_NAMES, SearchHit, SearchResult
 from vector_index_mcp.errors import counted, sentence
+from vector_index_mcp.foreign import visible
 
 if TYPE_CHECKING:  # imports more than a command that searches should wait for
     from vector_index_mcp.codebase.wire import (
@@ -21,12 +22,12 @@ _TO_FOLLOW = "a connected MCP client does that; `index` brings the index up to d
 
 def of_search(result: SearchResult) -> str:
     """The hits as `path:lines`, which editors can open, each with its text; and the remarks."""
-    blocks = [miss(result)] if result.absent else []
+    blocks = [visible(miss(result))] if result.absent else []
     blocks += [_of_hit(number, hit) for number, hit in enumerate(result.results, start=1)]
     if not result.results:
         blocks.append(nothing_found(result))
     if remarks := result.remarks:
-        blocks.append(f"Note: {remarks}")
+        blocks.append(f"Note: {visible(remarks)}")
     return "\n\n".join(blocks) if _has_texts(result) else "\n".join(blocks)
 
 
@@ -42,8 +43,9 @@ def _of_hit(number: int, hit: SearchHit) -> str:
     stale = ", changed since it was indexed" if hit.is_stale else ""
     masked = ", credentials masked" if hit.is_masked else ""
     place = f"{number}. {hit.file_path}:{hit.start_line}-{hit.end_line}{scope}{defined}"
-    head = f"{place} (score {hit.score:.2f}{stale}{masked})"
-    also = f"\nalso in this file: {'; '.join(hit.also)}" if hit.also else ""
+    # A name may hold line breaks; what comes behind them would seem to be the tool's own words.
+    head = visible(f"{place} (score {hit.score:.2f}{stale}{masked})")
+    also = f"\nalso in this file: {visible('; '.join(hit.also))}" if hit.also else ""
     text = hit.extracted_text_chunk.rstrip()
     if not text:
         return head + also
@@ -114,7 +116,7 @@ def of_status(status: "IndexStatus") -> str:
         lines.append(f"changes are noticed by: {status.watcher.mode}")
     if status.watcher.problem:
         lines.append(f"watching problem: {status.watcher.problem}")
-    return "\n".join(lines + lacking(status))
+    return "\n".join(map(visible, lines + lacking(status)))
 
 
 def is_unread(status: "IndexStatus") -> bool:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from vector_index_mcp.documents.wire import IndexStatus, ResultItem
+from vector_index_mcp.foreign import visible
 
 
 def of_results(results: list[ResultItem], query: str) -> str:
@@ -25,7 +26,8 @@ def _head(results: list[ResultItem], query: str) -> str:
 
 
 def _line(item: ResultItem) -> str:
-    return f"{item.docid} {math.floor(item.score * 100 + 0.5)}% {item.file} - {item.title}"
+    share = math.floor(item.score * 100 + 0.5)
+    return visible(f"{item.docid} {share}% {item.file} - {item.title}")  # a name may break lines
 
 
 def of_status(status: IndexStatus, problems: Sequence[str]) -> str:
