@@ -13,6 +13,7 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.files.first import First
 from vector_index_mcp.files.folder import Folder, absence_of, out_of_reach
 from vector_index_mcp.files.ignore import Ignore, concerns_rules, is_too_deep
+from vector_index_mcp.files.spelled import Spelling
 
 # A file of any content takes a kilobyte of memory in the index's ledger and in a scan.
 MOST_FILES = 500_000
@@ -271,7 +272,8 @@ def look(
     if (problem := absence_of(folder)) is not None:
         raise problem
     linked = set() if linked is None else linked
-    looking = _Look(folder, ignore, known, linked, frozenset(others), frozenset(reread))
+    spelling = Spelling(folder.path)
+    looking = _Look(folder, ignore, known, linked, spelling, frozenset(others), frozenset(reread))
     before = frozenset(linked)
     for key in _widened(folder, keys):
         looking.at(key)
@@ -302,6 +304,7 @@ class _Look:
     ignore: Ignore
     known: Known
     linked: set[str]
+    spelling: Spelling
     others: frozenset[str]
     """Folders that have been replaced by others: all files in them are read."""
     reread: frozenset[str]
@@ -315,11 +318,15 @@ class _Look:
         path = self.folder.path_of(key)
         try:
             status = beneath.status(self.folder.path, path)
+            spelled = self.spelling.on_disk(path, status) if path else path
         except OSError as error:
             if beneath.tells_absence(error):
                 self.walked.add(key)
                 self._forget(self._at_or_below(key))
             return
+        if spelled != path:  # only the case of letters has changed; the old name still opens it
+            self._forget(self._at_or_below(key))
+            return self.at(self.folder.key_of(spelled))
         if stat.S_ISDIR(status.st_mode) and not self.ignore.is_ignored(path, True):
             if not lies_in(key, self.walked):
                 self._walk(key)

@@ -16,10 +16,10 @@ from drawn import examples
 from folders import look
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from writing import put
+from writing import put, write
 
 from vector_index_mcp.errors import ProjectError
-from vector_index_mcp.files import scan
+from vector_index_mcp.files import beneath, scan
 from vector_index_mcp.files.first import First
 from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.ignore import Ignore
@@ -622,3 +622,51 @@ def test_a_folder_is_walked_once_though_folders_in_it_are_named_too(
         files(project) | {"x/y/new.py": OLD},
     )
     assert (changes.dirty, walked) == (["x/y/new.py"], ["x"])
+
+
+# -- drives that ignore case --------------------------------------------------------------------
+
+
+@pytest.fixture
+def ignores_case(monkeypatch):
+    """As on macOS and Windows: a name opens what is spelled like it but for the case of letters."""
+    status = beneath.status
+
+    def status_in_any_case(root, key):
+        spelled = ""
+        for name in key.split("/") if key else ():
+            names = [each.name for each in (root / spelled).iterdir()]
+            found = next((each for each in names if each.casefold() == name.casefold()), name)
+            spelled = f"{spelled}/{found}".lstrip("/")
+        return status(root, spelled)
+
+    monkeypatch.setattr(beneath, "status", status_in_any_case)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("Handler.py", "handler.py"), ("Src/a.py", "src/a.py"), ("É/b.py", "é/b.py")]
+)
+@pytest.mark.parametrize("touched", ["both", "old", "folders"])
+def test_a_file_renamed_by_case_alone_has_its_new_name_only(
+    tmp_path, ignores_case, old, new, touched
+):
+    write(tmp_path, {new: "x = 1\n", "other.py": "y = 2\n"})
+    known = {old: (1, 1, 1), "other.py": stamp_of((tmp_path / "other.py").lstat())}
+    keys = {
+        "both": [old, new, "other.py"],
+        "old": [old],
+        "folders": [old.partition("/")[0], new.partition("/")[0]],
+    }[touched]
+
+    changes = look(Folder(tmp_path), Ignore(Folder(tmp_path)), keys, known)
+
+    assert (changes.gone, changes.dirty) == ([old], [new])
+
+
+def test_on_a_drive_that_ignores_case_what_is_spelled_right_stays(tmp_path, ignores_case):
+    write(tmp_path, {"Src/A.py": "x = 1\n"})
+    known = {"Src/A.py": stamp_of((tmp_path / "Src/A.py").lstat())}
+
+    changes = look(Folder(tmp_path), Ignore(Folder(tmp_path)), ["Src/A.py", "Src"], known)
+
+    assert (changes.gone, changes.dirty) == ([], [])
