@@ -89,6 +89,30 @@ async def test_what_lies_beyond_the_answer_can_come_into_it(client, judge):
 
 
 @pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("what is this project for", "README.md"),
+        ("how do I run the tests", "CONTRIBUTING.md"),
+    ],
+)
+async def test_what_leads_is_not_judged_and_stays_first(client, project, judge, query, first):
+    readme = "# Attempts\n\nComputes delays and tries again.\n"
+    guide = "# Running the tests\n\nRun `pytest`.\n"
+    write(project, {"README.md": readme, "CONTRIBUTING.md": guide})
+    await settled(client)
+    plain = await plainly(client, judge, query=query, top_k=10)
+    assert plain[0] == first
+    others = plain[1:]
+    judge.favourite = others[2].rpartition("/")[2]
+    paths, answer = await asked(client, query, top_k=10)
+    assert paths == [first, others[0], others[2], others[1], *others[3:]]
+    scores = [hit["score"] for hit in answer["results"]]
+    assert scores == sorted(scores, reverse=True)
+    [(_, texts, _)] = judge.judged
+    assert len(texts) == 9
+
+
+@pytest.mark.parametrize(
     "given",
     [
         {"query": "attempt_3"},

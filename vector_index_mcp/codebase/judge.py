@@ -30,7 +30,7 @@ class Judge:
         """Rank the hits.
 
         Only for questions in words: identifiers, paths and quotations match by their letters, about
-        which a cross-encoder could only guess.
+        which a cross-encoder could only guess. A hit that leads is not judged, and keeps its place.
 
         Returns:
             The hits in their final order, and why the cross-encoder did not rank them; empty if it
@@ -38,14 +38,15 @@ class Judge:
         """
         if not self._has_a_say(wanted):
             return [*hits], ""
-        first, rest = hits[:JUDGED], hits[JUDGED:]
+        leads = sum(hit.leads for hit in hits)
+        led, first, rest = hits[:leads], hits[leads:JUDGED], hits[JUDGED:]
         texts = [embedded_text(c.key, c.scope, c.text) for c in (hit.chunk for hit in first)]
         judgement = await judged(
             self._embedder, wanted.query.text, texts, self._seconds, waits_to_load=False
         )
         if judgement.scores is None:
             return [*hits], judgement.lack
-        return [*by_both(first, judgement.scores), *rest], ""
+        return [*led, *by_both(first, judgement.scores), *rest], ""
 
     def _has_a_say(self, wanted: Wanted) -> bool:
         is_question = wanted.sample is None and wanted.query.is_question

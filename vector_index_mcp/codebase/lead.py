@@ -32,7 +32,7 @@ def led(
     parts = {name: logit(likely / len(firsts))}
     because = Why(0.0, None, {}, chunk=1.0, file=parts, likelihood=parts)
     leads = [
-        Hit(first, 1.0, likelihood(parts), tuple(others[:_MOST_OTHERS]), because)
+        Hit(first, 1.0, likelihood(parts), tuple(others[:_MOST_OTHERS]), because, leads=True)
         for first, others in firsts
     ]
     ids = {first.document_id for first, _ in firsts}

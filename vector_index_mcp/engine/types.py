@@ -215,6 +215,8 @@ class Hit:
     """The next best chunks of the same file."""
     why: Why | None = None
     """The explanation of its place; None until it has been computed."""
+    leads: bool = False
+    """Whether it answers the query by itself, and no ranking puts another hit before it."""
 
 
 @dataclass(frozen=True, slots=True)
