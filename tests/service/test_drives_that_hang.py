@@ -367,3 +367,26 @@ async def test_a_hit_on_a_drive_that_hangs_is_left_out(drive, remote, docs, tmp_
             return await files_with(index, "elder") == {"remote/far.md"}
 
         await eventually(is_found)
+
+
+async def test_a_search_whose_hits_no_thread_can_check_ends(docs, tmp_path, monkeypatch):
+    start, refused = threading.Thread.start, {"check"}
+
+    def starting(thread):
+        if thread.name in refused:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    async def refusing_all(store, question, most):
+        hits = await search(store, Query(question.text), no_vector, most)
+        refused.add("look")
+        return hits
+
+    async with running([docs], tmp_path) as index:
+        await settled(index)
+        with monkeypatch.context() as full, anyio.fail_after(PATIENCE_SECONDS):
+            full.setattr(threading.Thread, "start", starting)
+            assert await files_with(index, "apple") == set()
+            with pytest.raises(StorageError, match="ulimit -u"):
+                await ask(index, "apple", refusing_all, 5)
+        assert await files_with(index, "apple") == {"docs/one.md"}

@@ -27,6 +27,7 @@ from vector_index_mcp.indexing.live import Live, Use
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.writing.indexer import FEW_CHANGES
 from vector_index_mcp.indexing.writing.run import Kind
+from vector_index_mcp.processes.detached import NoThreadError
 
 # How long a search waits for the scan that follows opening. It waits longer for an empty index,
 # which has no hits at all; any other index is as it was when the service last ended.
@@ -294,18 +295,27 @@ async def _search(
 async def _checked(
     live_index: LiveIndex, ledger: Ledger, hits: Sequence[Hit], limit: int
 ) -> Checked:
+    """Compare the hits with the disk; those that nobody can look at now are stale.
+
+    Raises:
+        ProjectError: If all folders are out of reach.
+    """
     folders, looks = live_index.folders, live_index.looks
     found = (folders.of(hit.chunk.key) for hit in hits)
     concerned = {folder for folder in found if folder is not None}
     silent = await looks.hung(concerned)
-    while True:
+    checked = None
+    while checked is None and silent != concerned:
         check = partial(check_against_disk, folders, ledger, hits, limit, silent)
         try:
             checked = await looks.check_in(concerned - silent, check)
-            break
+        except NoThreadError:
+            silent = concerned
         except TimeoutError:
             silent |= {folder for folder in concerned if await looks.is_there(folder) is None}
-    if checked.gone:
+    if checked is None:  # this reads no file
+        checked = check_against_disk(folders, ledger, hits, limit, concerned)
+    if checked.gone or silent:
         await live_index.reopen_if_lost()
     return checked
 
