@@ -60,6 +60,7 @@ def _html(data: bytes) -> str:
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     if soup.head is not None:
         soup.head.decompose()
+    headings = [h1 for h1 in soup("h1") if h1.get_text(strip=True) and not h1.find_parent("pre")]
     # Names stay as they are: searches look for `snake_case`, and masks for `ghp_…`.
     converter = MarkdownConverter(
         heading_style="ATX",
@@ -69,7 +70,7 @@ def _html(data: bytes) -> str:
         escape_underscores=False,
     )
     text = _tidy(converter.convert_soup(soup))
-    has_heading = text.startswith("# ") or "\n# " in text
+    has_heading = bool(headings) and "\n# " in f"\n{text}"  # none in a list or a table
     return f"# {title}\n\n{text}" if title and not has_heading else text
 
 

@@ -42,6 +42,24 @@ def test_html_becomes_markdown_without_what_nobody_reads():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "first"),
+    [
+        ("<pre># a comment\nmake</pre>", "# Page"),
+        ("<pre><h1>shown</h1></pre>", "# Page"),
+        ("<p># 1 of the charts</p>", "# Page"),
+        ("<ul><li><h1>item</h1></li></ul>", "# Page"),
+        ("<h1><img alt='logo'></h1>", "# Page"),
+        ("<pre># a comment</pre><h1>Own</h1>", "```"),
+        ("<h1>Own</h1>", "# Own"),
+    ],
+)
+def test_the_title_of_a_page_is_its_heading_unless_it_has_one_outside_of_code(body, first):
+    text = converted(f"<head><title>Page</title></head>{body}".encode(), "html")
+    assert text.split("\n")[0] == first
+
+
+@pytest.mark.slow
 def test_html_says_in_which_encoding_it_is():
     page = '<meta charset="iso-8859-1"><p>Gr\xfc\xdfe</p>'
     assert "Grüße" in converted(page.encode("latin-1"), "html")
