@@ -184,7 +184,7 @@ HOMES = {
     "h11": {"serving/guest.py"},
     "httpx2": {"engine/models/openai_api.py"},
     "uvicorn": {"serving/guest.py"},
-    "yaml": {"documents/yaml_text.py", "engine/prose/front_matter.py"},
+    "yaml": {"documents/yaml_text.py", "engine/text/front_matter.py"},
 }
 # What the engine must not speak of: it says what is wrong, and who uses it what to do.
 NOT_THE_ENGINES = ("VECTOR_INDEX_", "trigger_index", "get_status", "search_index", PRODUCT)

@@ -11,7 +11,7 @@ import anyio.to_thread
 from vector_index_mcp.documents.conditions import date_of
 from vector_index_mcp.documents.remedies import REMEDIES
 from vector_index_mcp.documents.uris import uri_of
-from vector_index_mcp.engine.prose import front_matter
+from vector_index_mcp.engine.text import front_matter
 from vector_index_mcp.errors import NoVectorsError, QueryError, UnknownError
 from vector_index_mcp.page import marking, markup
 from vector_index_mcp.page.content import NOTHING, Change, News

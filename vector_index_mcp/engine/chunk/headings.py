@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from vector_index_mcp.engine.chunk.parts import Part
 from vector_index_mcp.engine.text.fences import lines_of_code
+from vector_index_mcp.engine.text.front_matter import first_line_behind
 
 _Heading = tuple[int, int, str]
 """(0-based line, level, title)."""
@@ -37,7 +38,7 @@ def headings(lines: list[str], language: str) -> Iterator[_Heading]:
 
 
 def _markdown(lines: list[str]) -> Iterator[_Heading]:
-    first = _front_matter(lines)
+    first = first_line_behind(lines)
     body = lines[first:]
     code = lines_of_code(body)
     for number, line in enumerate(body, first):
@@ -52,13 +53,6 @@ def _markdown(lines: list[str]) -> Iterator[_Heading]:
             and _is_title(lines[number - 1])
         ):
             yield number - 1, 1 if under[1][0] == "=" else 2, lines[number - 1].strip()
-
-
-def _front_matter(lines: list[str]) -> int:
-    """Return how many lines at the top are front matter."""
-    if lines[0].rstrip() != "---":
-        return 0
-    return next((n + 1 for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
 
 
 def _without_closing(title: str) -> str:

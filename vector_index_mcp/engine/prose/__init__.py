@@ -1,6 +1,6 @@
 """Prepares documents for search: the properties of each document, and its chunks.
 
-    text ── properties (front_matter, links) ─▶ title, tags, dates, links
+    text ── properties (front matter, links) ─▶ title, tags, dates, links
          └─ chunks along headings ── fields (stems) ─▶ entries
 
 Front matter is data about a text, such as its title and tags. It is part of no chunk.

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Self
 
 from vector_index_mcp.engine.chunk.headings import headings
-from vector_index_mcp.engine.prose.front_matter import Value, split
 from vector_index_mcp.engine.prose.links import LONGEST_LINK_CHARS, MOST_LINKS, links_in
 from vector_index_mcp.engine.text.fences import outside
+from vector_index_mcp.engine.text.front_matter import Value, split
 
 LONGEST_TITLE_CHARS = 300
 _MOST_TAGS = 100

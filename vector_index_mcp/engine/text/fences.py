@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from vector_index_mcp.engine.text.front_matter import MARKS
+
 Lines = tuple[int, int]
 """(first, last), 0-based."""
 
@@ -76,12 +78,12 @@ def outside(lines: Sequence[str]) -> list[str]:
     """Return `lines` with every line of code blank, so that the others keep their numbers.
 
     Fences that begin no block are made blank, too, so that `headings` finds none. So is a first
-    line of `---`, which it would take for front matter.
+    line of `---` or `+++`, which it would take for front matter.
     """
     found = ["" if _LEFT.match(line) else line for line in lines] or [""]
     for first, last in fences(lines):
         found[first : last + 1] = [""] * (last + 1 - first)
-    if found[0].rstrip() == "---":
+    if found[0].rstrip() in MARKS:
         found[0] = ""
     return found
 

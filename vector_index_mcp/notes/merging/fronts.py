@@ -6,7 +6,7 @@ An entry is a key with the lines below that belong to it. A comment is an entry 
 import re
 from dataclasses import dataclass
 
-from vector_index_mcp.engine.prose import front_matter
+from vector_index_mcp.engine.text import front_matter
 from vector_index_mcp.notes.merging.threeway import (
     Key,
     Verdict,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from vector_index_mcp.engine.prose import front_matter
+from vector_index_mcp.engine.text import front_matter
 
 _RULE = "---"
 _BOM = "\ufeff"

@@ -114,6 +114,10 @@ def test_sections_of_markdown_nest_by_level(text, expected):
         ("a | b\n--- | ---", []),
         ("---\ntitle: x\n---\n# A", ["A"]),
         ("---\ntitle: x\n# A", ["A"]),
+        ("---\ntitle: x\n# a comment\n...\n# A", ["A"]),
+        ("+++\ntitle = 'x'\n# a comment\n+++\n# A", ["A"]),
+        ("---\nintro\n\n# One\n\ntext\n\n---\n\n# Two", ["One", "Two"]),
+        ("---\n" + "a: b\n" * 1_000 + "# One\n---\n# Two", ["One", "Two"]),
         ("text\n\n---\n\ntext", []),
     ],
 )

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 Value: TypeAlias = str | list[str]
 
+MARKS = ("---", "+++")
+"""The first lines of texts with front matter."""
 _MOST_LINES = 1_000
 _MOST_VALUES = 256
 _LONGEST_VALUE_CHARS = 1_000
@@ -37,32 +39,47 @@ def split(lines: Sequence[str]) -> tuple[dict[str, Value], int]:
         The values by their keys in lower case; and the 0-based number of the first line of the text
         itself, which is 0 if there is no front matter.
     """
-    mark = lines[0].rstrip() if lines else ""
-    if mark not in {"---", "+++"}:
+    first = first_line_behind(lines)
+    if not first:
         return {}, 0
+    held = _held(lines, first)
+    return (_of_toml(held) or {}) if lines[0].startswith("+++") else _of_yaml(held), first
+
+
+def first_line_behind(lines: Sequence[str]) -> int:
+    """Return the 0-based number of the first line after the front matter; 0 if there is none."""
+    mark = lines[0].rstrip() if lines else ""
+    if mark not in MARKS:
+        return 0
     ends = {"---", "..."} if mark == "---" else {"+++"}
-    for number, line in enumerate(lines[1:_MOST_LINES], 1):
-        if line.rstrip() in ends:
-            held = [line.removesuffix("\r") for line in lines[1:number]]
-            values = _of_toml(held) if mark == "+++" else _of_yaml(held)
-            return ({}, 0) if values is None else (values, number + 1)
-    return {}, 0
+    behind = next(
+        (n + 2 for n, line in enumerate(lines[1:_MOST_LINES]) if line.rstrip() in ends), 0
+    )
+    are_settings = _are_toml if mark == "+++" else _are_yaml
+    return behind if behind and are_settings(_held(lines, behind)) else 0
+
+
+def _held(lines: Sequence[str], first: int) -> list[str]:
+    """Return the lines between the marks, of which the second one stands before line `first`."""
+    return [line.removesuffix("\r") for line in lines[1 : first - 1]]
+
+
+def _are_toml(lines: Sequence[str]) -> bool:
+    """Return whether any line may be a setting, or the lines are TOML without one."""
+    return any("=" in line for line in lines) or _of_toml(lines) is not None
 
 
 def _of_toml(lines: Sequence[str]) -> dict[str, Value] | None:
-    """Return the values in these lines; None if the lines are ordinary text."""
+    """Return the values in these lines; None if they cannot be read."""
     import tomllib  # not needed for code
 
     try:
         return _flat(tomllib.loads("\n".join(lines)))
     except (ValueError, RecursionError):  # not TOML, or its numbers are too long
-        return {} if any("=" in line for line in lines) else None
-
-
-def _of_yaml(lines: Sequence[str]) -> dict[str, Value] | None:
-    """Return the values in these lines; None if they are ordinary text between two rules."""
-    if not _are_settings(lines):
         return None
+
+
+def _of_yaml(lines: Sequence[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     left = _MOST_BY_LIBRARY_CHARS
     starts = [(n, m) for n, line in enumerate(lines) if (m := _KEY.match(line))]
@@ -82,7 +99,7 @@ def _of_yaml(lines: Sequence[str]) -> dict[str, Value] | None:
     return found
 
 
-def _are_settings(lines: Sequence[str]) -> bool:
+def _are_yaml(lines: Sequence[str]) -> bool:
     """Return whether most unindented lines are keys; if half are, the first one decides."""
     written = [line for line in lines if line.strip()]
     keys = [bool(_KEY.match(line)) for line in written if not line.startswith(_INNER)]

@@ -7,7 +7,7 @@ from drawn import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vector_index_mcp.engine.prose.front_matter import split
+from vector_index_mcp.engine.text.front_matter import split
 
 _RULES = [f"  a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 9)]
 
