@@ -232,6 +232,20 @@ def test_a_text_that_holds_what_is_quoted_is_preferred(quotes):
     assert factor("quoted", query, stored("a", text="file such No")) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        *(
+            (text, True)
+            for text in ("1.2.3", "v1.2.3.", "..1.2.3..", "a-1.2.3.tar", "11.2.3 1.2.3")
+        ),
+        *((text, False) for text in ("1.2.34", "11.2.3", "1.2.3.4", "0.1.2.3", "1.2.3.4, 0.1.2.3")),
+    ],
+)
+def test_the_number_of_a_release_is_no_part_of_a_longer_one(text, has):
+    assert (factor("numbered", "what changed in 1.2.3", stored("a", text=text)) > 1) is has
+
+
 def test_without_quotes_nothing_is_quoted():
     assert factor("quoted", "no such file", stored("a", text="no such file")) == 1
 

@@ -255,11 +255,16 @@ def numbered(ctx: Context, chunk: StoredChunk) -> float:
 
 
 def _has(text: str, version: str) -> bool:
-    """Return whether a text has a number that is no part of a longer one: no 1.2.3 in 1.2.34."""
+    """Return whether a text has a number that is no part of a longer one.
+
+    1.2.3 is a part of 1.2.34, 1.2.3.4 and 0.1.2.3.
+    """
     at = text.find(version)
     while at >= 0:
         end = at + len(version)
-        if not (text[at - 1 : at].isdigit() or text[end : end + 1].isdigit()):
+        before = text[max(at - 2, 0) : at].removesuffix(".")
+        behind = text[end : end + 2].removeprefix(".")
+        if not (before[-1:].isdigit() or behind[:1].isdigit()):
             return True
         at = text.find(version, end)
     return False
