@@ -12,6 +12,7 @@ from waiting import eventually
 from writing import write
 
 from vector_index_mcp.codebase import service
+from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files import secrets
 from vector_index_mcp.indexing.answering import checking
 from vector_index_mcp.indexing.answering.asking import ask
@@ -647,6 +648,27 @@ async def test_what_is_sent_keeps_to_max_tokens_in_both_forms(client, project, m
     most = max_tokens * 3
     assert len(answer.content[0].text) <= most
     assert len(json.dumps(answer.structured_content, ensure_ascii=False)) <= most * 1.1
+
+
+async def test_a_search_that_is_tried_again_asks_what_was_asked_first(project):
+    codebase = codebase_of(project, FakeEmbedder())
+    embedded = []
+
+    async def find(store, question, most):
+        embedded.append((question.text, await question.embed()))
+        question.rephrase("send_request")
+        embedded.append((question.text, await question.embed()))
+        if len(embedded) == 2:
+            raise StoreError("the index is busy")
+        return []
+
+    async with codebase.running():
+        await converged(codebase)
+        await ask(codebase.index, "send_requset", find, 5)
+    asked, vectors = zip(*embedded, strict=True)
+    assert asked == ("send_requset", "send_request") * 2
+    first, respelled, again, _ = map(list, vectors)
+    assert first == again != respelled
 
 
 async def test_what_the_shown_text_has_by_now_is_not_called_absent(project, monkeypatch):

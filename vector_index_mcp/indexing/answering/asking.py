@@ -131,6 +131,8 @@ class Question:
 Find = Callable[[Store, Question, int], Awaitable[Sequence[Hit]]]
 """Searches a store for a question and returns at most so many hits, best first."""
 
+_QuestionOf = Callable[[Index, Ledger], Question]
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -208,10 +210,7 @@ def _is_behind(live_index: LiveIndex) -> bool:
 
 
 async def _answered(
-    live_index: LiveIndex,
-    question_of: Callable[[Index, Ledger], Question],
-    find: Find,
-    limit: int,
+    live_index: LiveIndex, question_of: _QuestionOf, find: Find, limit: int
 ) -> Answered:
     is_again = False
     if live_index.vectors is not None:
@@ -219,9 +218,10 @@ async def _answered(
     was_catching_up = live_index.progress.is_catching_up
     while True:
         async with live_index.reading() as (index, ledger):
-            question = question_of(index, ledger)
             try:
-                hits = await _found(live_index, find, question, index.store, limit + _SPARE_HITS)
+                hits, question = await _found(
+                    live_index, find, question_of, index, ledger, limit + _SPARE_HITS
+                )
                 break
             except StorageError:
                 raise
@@ -247,8 +247,13 @@ async def _answered(
 
 
 async def _found(
-    live_index: LiveIndex, find: Find, question: Question, store: Store, limit: int
-) -> Sequence[Hit]:
+    live_index: LiveIndex,
+    find: Find,
+    question_of: _QuestionOf,
+    index: Index,
+    ledger: Ledger,
+    limit: int,
+) -> tuple[Sequence[Hit], Question]:
     """Search; have a damaged index rebuilt.
 
     That is done beside it, not in its place as after a failed write (`Live.report`): what other
@@ -257,7 +262,7 @@ async def _found(
     indexer = live_index.indexer
     try:
         live = indexer.live if indexer is not None else None
-        return await _search(find, question, store, limit, live)
+        return await _search(find, question_of, index, ledger, limit, live)
     except DamagedIndexError:
         if live_index.indexer is not None and is_local(live_index.uri):
             live_index.indexer.begin_run(Kind.REBUILD)
@@ -265,21 +270,29 @@ async def _found(
 
 
 async def _search(
-    find: Find, question: Question, store: Store, limit: int, live: Live | None
-) -> Sequence[Hit]:
+    find: Find,
+    question_of: _QuestionOf,
+    index: Index,
+    ledger: Ledger,
+    limit: int,
+    live: Live | None,
+) -> tuple[Sequence[Hit], Question]:
     """Search; search again if the index was replaced meanwhile, or after an unknown error.
+
+    Each search has a question of its own, since `find` may change it.
 
     Raises:
         DamagedIndexError: If the index that this process writes turns out to be damaged.
     """
     for is_last in (False, True):
+        question, store = question_of(index, ledger), index.store
         try:
             hits = await find(store, question, limit)
         except StorageError:
             raise
         except StoreError as error:
             if live is not None and live.index.store is not store:
-                store = live.index.store
+                index, ledger = live.index, live.ledger
                 continue
             if live is not None and live.note_error(error, Use.SEARCH):
                 raise DamagedIndexError(str(error), error.problem) from error
@@ -288,8 +301,9 @@ async def _search(
         else:
             if live is not None:
                 live.note_success(Use.SEARCH)
-            return hits
-    return await find(store, question, limit)
+            return hits, question
+    question = question_of(index, ledger)
+    return await find(index.store, question, limit), question
 
 
 async def _checked(
