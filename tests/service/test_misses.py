@@ -319,6 +319,22 @@ async def test_a_name_that_stands_in_skipped_files_alone_is_told_with_them(proje
             assert (answer["absent"], answer["note"]) == ([query], miss.strip())
 
 
+async def test_skipped_files_are_masked_up_to_a_size_for_one_answer(project, monkeypatch):
+    line = '{"tokens": 12, "max_tokens": 4096, "by": "startEngine"}\n'
+    write(project, {"logs/a.jsonl": line * 21_000, "logs/b.jsonl": line * 22_000})
+    write(project, {"logs/c.jsonl": "startMotor\n" + line * 40_000})
+    texts, masked = [], secrets.masked
+    async with serving(codebase_of(project, FakeEmbedder())) as client:
+        await settled(client)
+        monkeypatch.setattr(secrets, "masked", lambda text: texts.append(text) or masked(text))
+        told = (await call(client, "search_index", query="startEngine"))["note"]
+        assert "'logs/a.jsonl' contains `startEngine` and is not indexed (too large)" in told
+        assert "'logs/b" not in told
+        assert [len(text) for text in texts if "tokens" in text] == [21_000 * len(line)]
+        told = (await call(client, "search_index", query="startMotor"))["note"]
+        assert "jsonl" not in told
+
+
 async def test_a_value_that_is_masked_is_not_said_to_be_nowhere(project):
     value = "hunter2walrusNINE99xQ"
     write(project, {"conf.py": f'password = "{value}"\n', "other.py": 'password = "sT4ve9pole!"\n'})

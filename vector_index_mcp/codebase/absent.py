@@ -23,6 +23,9 @@ from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED, is_passed_over
 _MOST_ASKED = 6  # words to look up in the index, 2 ms each
 _MOST_REPORTED = 3  # words; for each of them, all texts are scanned
 _MOST_READ_BYTES = 10_000_000  # of skipped files, for one answer; 20 ms if they were read lately
+_MOST_MASKED_BYTES = 2_000_000
+"""The same of those that contain a name: masking takes 20 ms for a megabyte of most texts, but a
+second for one that names keys or tokens in every line."""
 _SEARCHED = {MINIFIED, TOO_LARGE, BINARY}
 """The reasons for which a text is skipped that may be searched for a name all the same."""
 _LEAST_HIDDEN = 6  # characters of a masked value that is looked for
@@ -164,7 +167,7 @@ def elsewhere(
     """Sentences about what the index does not have: files, and names that files have or contain.
 
     The files are empty, skipped, or have masked credentials. Empty if there are none. Reads files
-    that are text, the smallest first, up to 10 MB.
+    that are text, the smallest first, up to 10 MB, and names no file that takes too long to mask.
 
     Args:
         names: Identifiers that no chunk contains.
@@ -173,7 +176,7 @@ def elsewhere(
         project: The project.
     """
     called = {name.casefold() for name in names}
-    left = _MOST_READ_BYTES
+    left, left_to_mask = _MOST_READ_BYTES, _MOST_MASKED_BYTES
     found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for record in sorted(_without_text(ledger, files), key=lambda record: record.stamp[0]):
         state = _state_of(record)
@@ -185,8 +188,10 @@ def elsewhere(
             data = raw_bytes(project, record.key, size)
             wanted = {name: last_name(name).encode("utf-8", "replace") for name in names}
             held = {name: value for name, value in wanted.items() if value in data}
-            for name in _may_be_told(held, data, is_indexed=record.masked > 0):
-                found[name, state].append(record.key)
+            if held and size <= left_to_mask:
+                left_to_mask -= size
+                for name in _may_be_told(held, data, is_indexed=record.masked > 0):
+                    found[name, state].append(record.key)
     return " ".join(_sentence(keys, name, state) for (name, state), keys in found.items())
 
 
@@ -205,8 +210,6 @@ def _may_be_told(held: Mapping[str, bytes], data: bytes, *, is_indexed: bool) ->
         data: The text.
         is_indexed: Whether the index has what is shown of the text, and so lacks the values there.
     """
-    if not held:
-        return []
     text = data.decode("utf-8", "replace")
     shown = secrets.masked(text)[0]
     hidden = "".join(old if old != new else " " for old, new in zip(text, shown, strict=True))
