@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-VERSION = "languages-3"
+VERSION = "languages-4"
 """Changes whenever the same file would get another language."""
 
 _BY_SUFFIX = {
@@ -158,6 +158,7 @@ _OF_CPP = re.compile(
     r"|\bstd::",
     re.M,
 )
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _CONDITION = re.compile(r"[ \t]*#[ \t]*(if|el|endif)")
 _ONLY_CPP = "__cplusplus"  # defined by compilers of C++ alone
 _DIALECTS = {"typescript": ("tsx",)}
@@ -180,22 +181,12 @@ def language_of(path: str, text: str = "") -> str:
 
 
 def _of_header(text: str) -> str:
-    code = _without_comments(text)
+    code = _COMMENT.sub(" ", text)
     if _OF_OBJC.search(code):
         return "objc"
     if _ONLY_CPP in code:
         code = "\n".join(_for_c(code.split("\n")))
     return "cpp" if _OF_CPP.search(code) else "c"
-
-
-def _without_comments(text: str) -> str:
-    kept, at = [], 0
-    while (start := text.find("/*", at)) >= 0:
-        kept.append(text[at:start])
-        end = text.find("*/", start)
-        at = len(text) if end < 0 else end + 2
-    kept.append(text[at:])
-    return re.sub(r"//[^\n]*", "", " ".join(kept))
 
 
 def _for_c(lines: Iterable[str]) -> Iterator[str]:
