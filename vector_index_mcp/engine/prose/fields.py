@@ -8,7 +8,7 @@ from vector_index_mcp.engine.text.fields import chunk_hash
 from vector_index_mcp.engine.types import Chunk, Entry
 
 # How often the words of each field are repeated beside the text: BM25F by repetition, as in
-# `engine.fields`. Chosen with benchmarks/documents.py.
+# `engine.text.fields`. Chosen with benchmarks/documents.py.
 TITLE_WEIGHT = 1  # and once more with the headings
 HEADINGS_WEIGHT = 1
 TAGS_WEIGHT = 2

@@ -33,7 +33,7 @@ _REMOTE_OPTIONS = {"connect_timeout": "5s", "timeout": "30s", "client_max_retrie
 
 _KEYS, _WORDS = ("file_path", "document_id"), "search_text"
 _WORDS_INDEX = FTS(
-    base_tokenizer="whitespace",  # search_text holds prepared words (engine.words)
+    base_tokenizer="whitespace",  # search_text holds prepared words (engine.text.words)
     lower_case=False,
     stem=True,
     remove_stop_words=False,
