@@ -266,9 +266,10 @@ def test_a_script_that_cannot_be_parsed_leaves_the_page():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opening", ["<div>", "<div>\n"])
-def test_a_page_may_be_nested_deeply(opening):
-    parts = syntax.definitions(opening * 5000 + "<script>function f() {}</script>", "html")
-    assert all(part.kind == "element" for part in parts)
+def test_a_page_that_is_nested_too_deeply_has_no_outline(opening):
+    page = "<script>\nfunction f() {}\n</script>\n"
+    assert defined(opening * 3 + page, "html") == ["(element script)", "  function f"]
+    assert syntax.definitions(opening * 5_000 + page, "html") == []
 
 
 def test_definitions_nested_too_deeply_are_not_looked_for():
