@@ -21,7 +21,7 @@ Edit = Callable[[str], str]
 _BOM = "\ufeff"
 _PERMISSIONS = 0o777  # without set-user-ID: a new file must not run as its owner
 _MOST_BACKUPS = 100  # at most this many are read; a cloned project may contain any number
-_LONGEST_STEM_CHARS = 100  # a name is cut to this before a suffix is added
+_LONGEST_NAME_CHARS = 100  # a name is cut to this before a suffix is added
 _T = TypeVar("_T")
 
 
@@ -190,7 +190,7 @@ def _replace(folder: Folder, name: str, data: bytes, like: os.stat_result | None
 
     So nothing is written through a link, and a hard link to the old file keeps the old text.
     """
-    new = f"{name[:_LONGEST_STEM_CHARS]}.{secrets.token_hex(4)}.tmp"
+    new = f"{name[:_LONGEST_NAME_CHARS]}.{secrets.token_hex(4)}.tmp"
     _create(folder, new, data, like)
     try:
         folder.replace(new, name)

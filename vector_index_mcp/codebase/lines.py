@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from vector_index_mcp.engine.ranking.query import Query
-from vector_index_mcp.engine.ranking.signals import stem
+from vector_index_mcp.engine.ranking.signals import prefix_of
 from vector_index_mcp.engine.text.words import places, words
 
 _AROUND = 2  # lines of context before and after the best one
@@ -27,15 +27,15 @@ def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> i
 class _Weighed(NamedTuple):
     """What a line has of the query."""
 
-    stems: dict[str, float]
-    """The stems of the query's words, with their weights."""
+    prefixes: dict[str, float]
+    """The prefixes of the query's words, with their weights."""
     exact: int
     """How many words in the query's own form."""
 
 
 def _best(lines: Sequence[str], weighed: Sequence[_Weighed], symbols: Collection[str]) -> int:
     """See `best_line`."""
-    scores = [sum(line.stems.values()) + _EXACT * line.exact for line in weighed]
+    scores = [sum(line.prefixes.values()) + _EXACT * line.exact for line in weighed]
     if not any(scores):
         names = {word for symbol in symbols for word in words(symbol)}
         scores = [float(not names.isdisjoint(words(line))) for line in lines]
@@ -47,12 +47,12 @@ def _best(lines: Sequence[str], weighed: Sequence[_Weighed], symbols: Collection
 def _weighed(lines: Sequence[str], query: Query) -> list[_Weighed]:
     """Return what each line has of the query."""
     asked = set(query.words)
-    stems = set(map(stem, asked))
+    prefixes = set(map(prefix_of, asked))
     own = [words(line) for line in lines]
-    found = [stems.intersection(map(stem, each)) for each in own]
+    found = [prefixes.intersection(map(prefix_of, each)) for each in own]
     count = Counter(each for line in found for each in line)
     return [
-        _Weighed({stem_: count[stem_] ** -0.5 for stem_ in line}, len(asked.intersection(each)))
+        _Weighed({prefix: count[prefix] ** -0.5 for prefix in line}, len(asked.intersection(each)))
         for line, each in zip(found, own, strict=True)
     ]
 
@@ -103,7 +103,7 @@ def _first_shown(weighed: Sequence[_Weighed], best: int) -> int:
     def worth(first: int) -> tuple[float, int]:
         around: dict[str, float] = {}
         for line in weighed[first : first + 2 * _AROUND + 1]:
-            around |= line.stems
+            around |= line.prefixes
         return sum(around.values()), -abs(first + _AROUND - best)
 
     firsts = range(max(0, best - 2 * _AROUND), min(best, last) + 1)

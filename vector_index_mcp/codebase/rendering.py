@@ -11,7 +11,7 @@ from vector_index_mcp.codebase.cited import line_meant, places_in
 from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, SearchHit, SearchResult
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.codebase.places import Place
-from vector_index_mcp.engine.ranking.signals import stem, stems_of
+from vector_index_mcp.engine.ranking.signals import prefix_of, prefixes_of
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files.language import is_prose
@@ -52,7 +52,7 @@ def search_result(
         details[spared:] = [of_a_miss] * (len(details) - spared)
     shown_ids = {hit.chunk.document_id for hit in answer.hits}
     first_of = {hit.chunk.key: hit for hit in reversed(answer.hits)}
-    asked = frozenset(map(stem, answer.searched.subject))
+    asked = frozenset(map(prefix_of, answer.searched.subject))
     places = places_in(answer.searched.text) if "snippets" in details else []
     made = partial(_hit, answer=answer, places=places, explain=explain)
     result = SearchResult(
@@ -115,11 +115,11 @@ def _also(hit: "Hit", shown_ids: Collection[str], asked: Set[str]) -> list[str]:
 
 
 def _place(chunk: "StoredChunk", asked: Set[str]) -> str:
-    """The lines of a chunk, and what it defines, first what has one of the stems in `asked`."""
+    """The lines of a chunk, and what it defines, first what has one of the prefixes in `asked`."""
     inner = chunk.scope.rpartition(SCOPE_SEPARATOR)[2]
     # Of prose it is a heading, of code a kind and a name.
     around = inner[:_LONGEST_HEADING] if is_prose(chunk.language) else inner.rpartition(" ")[2]
-    names = sorted(chunk.symbols, key=lambda name: asked.isdisjoint(stems_of(name)))
+    names = sorted(chunk.symbols, key=lambda name: asked.isdisjoint(prefixes_of(name)))
     name = ", ".join(names[:_NAMES_OF_OTHER]) or around
     return f"{chunk.start_line}-{chunk.end_line} {name}".rstrip()
 

@@ -154,9 +154,9 @@ class _Names:
         self._named: dict[tuple[str, str], tuple[int, str]] = {}
         for entry in entries:
             self._keys.add(entry.key)
-            stem = _without_extension(entry.path)
+            bare = _without_extension(entry.path)
             about = entry.properties
-            names = (stem, stem.rpartition("/")[2], entry.title, about.title, *about.aliases)
+            names = (bare, bare.rpartition("/")[2], entry.title, about.title, *about.aliases)
             for kind, name in enumerate(names):
                 place = (kind, entry.key)
                 for collection in (entry.collection, "") if name else ():
@@ -191,8 +191,8 @@ class _Names:
 
 
 def _without_extension(path: str) -> str:
-    stem, dot, extension = path.rpartition(".")
-    return stem if dot and "/" not in extension and stem else path
+    bare, dot, extension = path.rpartition(".")
+    return bare if dot and "/" not in extension and bare else path
 
 
 def _normalized(path: str) -> str:

@@ -48,8 +48,8 @@ def home_of(name: str, environment: Mapping[str, str], here: Path) -> Home:
     if index is None:
         index = places.shared("XDG_CACHE_HOME", ".cache") / f"{name}{_SUFFIX}"
     elif index.name:
-        stem = index.name.removesuffix(_SUFFIX_OF_SQLITE).removesuffix(_SUFFIX)
-        index = index.with_name(stem + _SUFFIX)
+        bare = index.name.removesuffix(_SUFFIX_OF_SQLITE).removesuffix(_SUFFIX)
+        index = index.with_name(bare + _SUFFIX)
     else:
         raise SettingsError(f"INDEX_PATH is {index}, which has no name; set it to a folder below")
     return Home(name, configuration / f"{name}.yml", str(index))

@@ -16,7 +16,7 @@ from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.reach import out_of_reach
 from vector_index_mcp.documents.service import Documents
 from vector_index_mcp.documents.uris import SCHEME, hash_asked, uri_of, without_quotes
-from vector_index_mcp.engine.prose.properties import stem_of
+from vector_index_mcp.engine.prose.properties import bare_name_of
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files import beneath, read
 from vector_index_mcp.files.folder import Folder
@@ -347,7 +347,7 @@ async def text_at(documents: Documents, key: str, entry: Entry | None) -> Text |
         body = await anyio.to_thread.run_sync(read.whole_text, folder, key)
     if body is None:
         return None
-    title = entry.title if entry is not None else stem_of(key)
+    title = entry.title if entry is not None else bare_name_of(key)
     context = context_of(documents.configuration, key)
     return Text(key, title, context, body, len(body.encode("utf-8", "replace")))
 

@@ -233,8 +233,8 @@ def _document_name(path: str, taken: Mapping[str, bytes], numbers: "Counter[str]
     """Return a name that is not taken; `numbers` holds the last number tried for each name."""
     if _is_named_as_stored(path):
         return path.rpartition("/")[2]
-    stem = path.removeprefix(f"{KNOWLEDGE}/")[: -len(_ENDING)].replace("/", " ")
-    first = name = filename(stem)
+    bare = path.removeprefix(f"{KNOWLEDGE}/")[: -len(_ENDING)].replace("/", " ")
+    first = name = filename(bare)
     while name in taken:
         numbers[first] += 1
         name = f"{first.removesuffix(_ENDING)}-{numbers[first]}{_ENDING}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from vector_index_mcp.engine.prose.properties import Properties, stem_of
+from vector_index_mcp.engine.prose.properties import Properties, bare_name_of
 from vector_index_mcp.engine.prose.stems import stemmed
 from vector_index_mcp.engine.text.fields import chunk_hash
 from vector_index_mcp.engine.types import Chunk, Entry
@@ -34,7 +34,7 @@ def _matched_of_all(key: str, properties: Properties) -> str:
     folders = key.rpartition("/")[0].split("/")[1:]  # the first is the collection's name
     titles = " ".join([properties.title, *properties.aliases])
     tags = " ".join(properties.tags)
-    fields = [titles] * TITLE_WEIGHT + [tags] * TAGS_WEIGHT + [stem_of(key)] * NAME_WEIGHT
+    fields = [titles] * TITLE_WEIGHT + [tags] * TAGS_WEIGHT + [bare_name_of(key)] * NAME_WEIGHT
     return stemmed(" ".join([*fields, *folders[-_FOLDERS:]]))
 
 

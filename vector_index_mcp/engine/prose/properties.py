@@ -88,7 +88,7 @@ def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
         title=given or heading or _named(key),
         tags=_distinct(_tags(values), _MOST_TAGS, _LONGEST_TAG_CHARS),
         aliases=_distinct(_all(values, ("aliases", "alias")), _MOST_TAGS, LONGEST_TITLE_CHARS),
-        created=_date(_first(values, _CREATED_KEYS)) or _date(stem_of(key)),
+        created=_date(_first(values, _CREATED_KEYS)) or _date(bare_name_of(key)),
         updated=_date(_first(values, _UPDATED_KEYS)),
         links=tuple(map(_encodable, links_in(body))) if language == "markdown" else (),
         heading=heading if level == 1 and given != heading and given else "",
@@ -96,7 +96,7 @@ def properties_of(key: str, text: str, language: str) -> tuple[Properties, int]:
     return properties, first
 
 
-def stem_of(key: str) -> str:
+def bare_name_of(key: str) -> str:
     """Return the name of the file `key` without its extension."""
     name = key.rpartition("/")[2]
     return name.rpartition(".")[0] or name
@@ -104,7 +104,7 @@ def stem_of(key: str) -> str:
 
 def _named(key: str) -> str:
     """Return the title for a text that has none."""
-    return _cleaned(stem_of(key), LONGEST_TITLE_CHARS) or _encodable(key)
+    return _cleaned(bare_name_of(key), LONGEST_TITLE_CHARS) or _encodable(key)
 
 
 def _first_heading(lines: Sequence[str], language: str) -> tuple[int, str]:

@@ -81,7 +81,7 @@ class Found:
 
     def _evidence_of(self, hits: Sequence[Hit]) -> FileEvidence:
         ids = [hit.chunk.document_id for hit in hits]
-        held = {stem for hit in hits for stem in self.context.held[hit.chunk]}
+        held = {prefix for hit in hits for prefix in self.context.held[hit.chunk]}
         return FileEvidence(
             score=hits[0].score,
             second=_second(self.alone[id_] for id_ in ids),

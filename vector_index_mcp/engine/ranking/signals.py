@@ -20,7 +20,7 @@ from vector_index_mcp.engine.text.spelling import composed, folded
 from vector_index_mcp.engine.text.words import joined, last_name, parts_of, without_ending, words
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR, StoredChunk
 
-_STEM_CHARS = 5
+_PREFIX_CHARS = 5
 _SHORTEST_SINGULAR = 3
 _SEPARATORS = str.maketrans("", "", "_-")
 _FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
@@ -80,22 +80,22 @@ class Context:
     query: Query
     weights: Weights
     rarity: dict[str, float]
-    """By the stem of each query word: how rare it is; a match of a rare word counts more."""
+    """By the prefix of each query word: how rare it is; a match of a rare word counts more."""
     total: float
     """The sum of all rarities."""
     known: float
     """How much of the query all candidates cover together, 0 to 1."""
     held: dict[StoredChunk, list[str]]
-    """By candidate: the query's stems that its text contains."""
+    """By candidate: the query's prefixes that its text contains."""
     holders: dict[StoredChunk, float]
     """By candidate, if the query is an identifier: 1 if the text contains it, less in another
     spelling, 0 if it does not."""
     repeats: Repeats
     """Measures how much of the query a text repeats."""
 
-    def share(self, stems: Iterable[str]) -> float:
-        """Return how much of the query `stems` cover, 0 to 1; rare words count more."""
-        matched = sum(self.rarity.get(s, 0.0) for s in set(stems))
+    def share(self, prefixes: Iterable[str]) -> float:
+        """Return how much of the query `prefixes` cover, 0 to 1; rare words count more."""
+        matched = sum(self.rarity.get(p, 0.0) for p in set(prefixes))
         return matched / self.total if self.total else 0.0
 
 
@@ -104,22 +104,22 @@ Signal = Callable[[Context, StoredChunk], float]
 
 def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Context:
     """Return the context of `query`, with the rarity of its words among `chunks`."""
-    stems = list(dict.fromkeys(map(stem, query.subject)))
+    prefixes = list(dict.fromkeys(map(prefix_of, query.subject)))
     # Of `user_name`, the query has `username`, which stands in a text without separators alone.
-    wholes = {stem(word): word for word in query.compounds}
+    wholes = {prefix_of(word): word for word in query.compounds}
     names = _Names.of(query) if query.is_symbol else None
     held, holders = {}, {}
     for chunk in chunks:
         text = folded(chunk.text)
         squeezed = text.translate(_SEPARATORS) if wholes else ""
-        held[chunk] = [s for s in stems if (wholes[s] in squeezed if s in wholes else s in text)]
+        held[chunk] = [p for p in prefixes if (wholes[p] in squeezed if p in wholes else p in text)]
         holders[chunk] = names.held_by(chunk.text) if names else 0.0
-    holding = Counter(s for found in held.values() for s in found)
-    rarity = {s: math.log(1 + (len(held) + 1) / (holding[s] + 0.5)) for s in stems}
+    holding = Counter(p for found in held.values() for p in found)
+    rarity = {p: math.log(1 + (len(held) + 1) / (holding[p] + 0.5)) for p in prefixes}
     total = sum(rarity.values())
-    known = sum(rarity[s] for s in holding) / total if total else 0.0
+    known = sum(rarity[p] for p in holding) / total if total else 0.0
     nowhere = rarity.keys() - holding.keys()
-    repeats = Repeats(query.text, lambda word: stem(word) in nowhere)
+    repeats = Repeats(query.text, lambda word: prefix_of(word) in nowhere)
     return Context(query, weights, rarity, total, known, held, holders, repeats)
 
 
@@ -159,15 +159,15 @@ def _as_words(patterns: Iterable[str], flags: int = 0) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(patterns)})(?![^\W_])", flags)
 
 
-def stem(word: str) -> str:
-    """Return the beginning of `word`, which its inflected forms have in common.
+def prefix_of(word: str) -> str:
+    """Return the first letters of `word`, which its inflected forms have in common.
 
     Cutting off after five letters is as good as a stemmer for the signals: McNamee, Mayfield,
     Character N-Gram Tokenization for European Language Text Retrieval (2004), section 2. In a
     short word, the plural's s is one of the five letters (`diffs`), so it is cut off as well.
     """
     is_plural = len(word) > _SHORTEST_SINGULAR and word[-1] == "s" and word[-2] not in "sui"
-    return word[: min(_STEM_CHARS, len(word) - is_plural)]
+    return word[: min(_PREFIX_CHARS, len(word) - is_plural)]
 
 
 def defines(ctx: Context, chunk: StoredChunk) -> float:
@@ -206,20 +206,20 @@ def holds(ctx: Context, chunk: StoredChunk) -> float:
 def path(ctx: Context, chunk: StoredChunk) -> float:
     """Raise a chunk whose path contains words of the query: a name sums up a file best."""
     folders, _, name = chunk.key.rpartition("/")
-    return 1 + ctx.weights.path * ctx.share(stems_of(f"{folders}/{without_ending(name)}"))
+    return 1 + ctx.weights.path * ctx.share(prefixes_of(f"{folders}/{without_ending(name)}"))
 
 
 def names(chunks: Sequence[StoredChunk]) -> frozenset[str]:
-    """Return the stems in the names of a file, its folder and the definitions in `chunks`."""
+    """Return the prefixes in the names of a file, its folder and the definitions in `chunks`."""
     folders, _, name = chunks[0].key.rpartition("/")
     own = f"{folders.rpartition('/')[2]}/{without_ending(name)}"
     defined = (last_name(symbol) for chunk in chunks for symbol in chunk.symbols)
-    return frozenset().union(stems_of(own), *map(stems_of, defined))
+    return frozenset().union(prefixes_of(own), *map(prefixes_of, defined))
 
 
 def share_of_names(ctx: Context, chunk: StoredChunk) -> float:
     """Return how much of the query a chunk's path, scope and definitions contain, 0 to 1."""
-    return ctx.share(stems_of(f"{chunk.key} {' '.join(chunk.symbols)} {chunk.scope}"))
+    return ctx.share(prefixes_of(f"{chunk.key} {' '.join(chunk.symbols)} {chunk.scope}"))
 
 
 def coverage(ctx: Context, chunk: StoredChunk) -> float:
@@ -311,6 +311,6 @@ SIGNALS: dict[str, Signal] = {
 
 
 @lru_cache(maxsize=20_000)
-def stems_of(text: str) -> frozenset[str]:
-    """Return the stems of the words in a text or a name."""
-    return frozenset(map(stem, words(text)))
+def prefixes_of(text: str) -> frozenset[str]:
+    """Return the prefixes of the words in a text or a name."""
+    return frozenset(map(prefix_of, words(text)))

@@ -13,7 +13,7 @@ from vector_index_mcp.engine.types import Chunk, Entry
 # How often the words of each field are repeated beside the chunk's text. That is BM25F with these
 # weights: Robertson, Zaragoza, Taylor, Simple BM25 Extension to Multiple Weighted Fields (CIKM
 # 2004). Chosen with benchmarks/quality.py.
-STEM_WEIGHT = 2
+BARE_NAME_WEIGHT = 2
 FOLDER_WEIGHT = 1
 SYMBOL_WEIGHT = 2
 SCOPE_WEIGHT = 1
@@ -60,7 +60,7 @@ def _place_words(key: str) -> str:
     """Return the words of the path `key`, by which all chunks of the file are found."""
     folders, _, name = key.rpartition("/")
     nearest = " ".join(folders.split("/")[-_FOLDERS:])
-    fields = [without_ending(name)] * STEM_WEIGHT + [name] + [nearest] * FOLDER_WEIGHT
+    fields = [without_ending(name)] * BARE_NAME_WEIGHT + [name] + [nearest] * FOLDER_WEIGHT
     return spelled_out(" ".join(fields))
 
 

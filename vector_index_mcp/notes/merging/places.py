@@ -111,15 +111,15 @@ def around(paths: Iterable[str]) -> Iterator[str]:
 def beside(path: str, label: str, taken: Collection[str]) -> str:
     """Return an unused path in the same folder as `path`, with the label in its name."""
     folder, slash, name = path.rpartition("/")
-    stem, dot, ending = name.rpartition(".")
-    if not stem or len(ending) > 10:
-        stem, dot, ending = name, "", ""
+    bare, dot, ending = name.rpartition(".")
+    if not bare or len(ending) > 10:
+        bare, dot, ending = name, "", ""
     label = _NOT_IN_NAMES.sub("-", label)
     number = 1
     while True:
         mark = f" ({label})" if number == 1 else f" ({label}, {number})"
         end = mark + dot + ending
-        found = folder + slash + _shortened(stem, _LONGEST_NAME - _size(end)) + end
+        found = folder + slash + _shortened(bare, _LONGEST_NAME - _size(end)) + end
         if found not in taken:
             return found
         number += 1

@@ -43,5 +43,5 @@ def filename(name: str) -> str:
 
     `name` may have the ending `.md` already, in any case; the result has it once.
     """
-    stem = name[: -len(_ENDING)] if name.lower().endswith(_ENDING) else name
-    return slug(stem) + _ENDING
+    bare = name[: -len(_ENDING)] if name.lower().endswith(_ENDING) else name
+    return slug(bare) + _ENDING

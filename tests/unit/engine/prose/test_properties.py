@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vector_index_mcp.engine.prose import Properties, properties_of
-from vector_index_mcp.engine.prose.properties import stem_of
+from vector_index_mcp.engine.prose.properties import bare_name_of
 
 _ANY = st.characters()  # lone surrogates, too
 
@@ -218,7 +218,7 @@ def test_a_text_in_place_of_a_list_is_none():
 
 
 @pytest.mark.parametrize(
-    ("key", "stem"), [("c/a.md", "a"), ("a/b.c/d", "d"), (".x", ".x"), ("", "")]
+    ("key", "name"), [("c/a.md", "a"), ("a/b.c/d", "d"), (".x", ".x"), ("", "")]
 )
-def test_the_stem_of_a_key(key, stem):
-    assert stem_of(key) == stem
+def test_the_bare_name_of_a_key(key, name):
+    assert bare_name_of(key) == name
