@@ -20,6 +20,7 @@ def status(**fields):
         "skipped": {},
         "skipped_files": {},
         "masked_credential_count": 0,
+        "masked_files": [],
         "failed": {},
         "cut_by_lines": {},
         "unreadable_folders": [],

@@ -18,7 +18,7 @@ async def test_a_credential_is_masked_before_anything_sees_it(tmp_path):
         status = await settled(client)
         answer = await call(client, "search_index", query="login client retries")
 
-    assert status["masked_credential_count"] == 1
+    assert (status["masked_credential_count"], status["masked_files"]) == (1, ["login.py"])
     [hit] = answer["results"]
     masked = "*" * len(SECRET)
     assert hit["extracted_text_chunk"] == (
@@ -39,4 +39,5 @@ async def test_the_count_goes_down_when_the_credential_is_gone(tmp_path):
         write(root, {"login.py": "token = read_token()\n"})
         await call(client, "trigger_index")
 
-        assert (await settled(client))["masked_credential_count"] == 0
+        status = await settled(client)
+        assert (status["masked_credential_count"], status["masked_files"]) == (0, [])

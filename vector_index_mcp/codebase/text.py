@@ -1,6 +1,6 @@
 """Words the answers of the tools for people and agents. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase.hits import MOST_NAMES, SearchHit, SearchResult
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # imports more than a command that searches should wait for
         TriggerResult,
     )
 
-_MOST_SKIPPED = 5  # that are named
+_MOST_NAMED = 5  # of files that lack something
 _TO_FOLLOW = "a connected MCP client does that; `index` brings the index up to date once"
 
 
@@ -177,14 +177,20 @@ def lacking(status: "IndexStatus") -> list[str]:
         skipped = ", ".join(f"{count} {reason}" for reason, count in status.skipped.items())
         lines.append(f"skipped: {skipped}")
     if texts := [f"{path} ({reason})" for path, reason in status.skipped_files.items()]:
-        more = ", …" if len(texts) > _MOST_SKIPPED else ""
-        lines.append(f"of these, texts: {', '.join(texts[:_MOST_SKIPPED])}{more}")
+        lines.append(f"of these, texts: {_some(texts)}")
     if status.masked_credential_count:
-        lines.append(f"masked: {counted(status.masked_credential_count, 'credential')}")
+        count = counted(status.masked_credential_count, "credential")
+        named = f" in {_some(status.masked_files)}" if status.masked_files else ""
+        lines.append(f"masked: {count}{named}")
     lines += [f"failed: {path}: {reason}" for path, reason in status.failed.items()]
     lines += [f"cut by lines: {path}: {reason}" for path, reason in status.cut_by_lines.items()]
     lines += [f"unreadable folder: {folder}" for folder in status.unreadable_folders]
     return lines
+
+
+def _some(items: Sequence[str]) -> str:
+    more = ", …" if len(items) > _MOST_NAMED else ""
+    return f"{', '.join(items[:_MOST_NAMED])}{more}"
 
 
 def state_of(status: "IndexStatus") -> str:

@@ -116,6 +116,7 @@ class IndexStatus(BaseModel):
     masked_credential_count: int = Field(
         description="Credentials in indexed texts that were replaced by asterisks"
     )
+    masked_files: list[str] = Field([], description="Some of the files that these stand in")
     failed: dict[str, str] = Field(description="Files that could not be indexed, with the reason")
     cut_by_lines: dict[str, str] = Field(
         description="Indexed files that could not be parsed, with the reason: no definitions known"
@@ -222,6 +223,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         skipped=dict(now.skipped),
         skipped_files={record.key: record.reason for record in now.passed_over},
         masked_credential_count=now.masked,
+        masked_files=list(now.masked_files),
         failed={r.key: r.reason for r in now.failed} | dict.fromkeys(now.disobeyed, DISOBEYED),
         cut_by_lines={record.key: record.reason for record in now.cut_by_lines},
         unreadable_folders=list(now.unreadable),

@@ -40,6 +40,8 @@ class Ledger:
         """The records of files that could not be parsed, by file."""
         self.passed_over: dict[str, FileRecord] = {}
         """The records of files that are skipped though they may be texts, by file."""
+        self.masked: dict[str, FileRecord] = {}
+        """The records of files in which credentials were masked, by file."""
         self.chunk_count = 0
         self.masked_count = 0
         """How many credentials in the indexed texts were masked."""
@@ -101,6 +103,8 @@ class Ledger:
             self.cut_by_lines[record.key] = record
         if is_passed_over(record):
             self.passed_over[record.key] = record
+        if record.masked:
+            self.masked[record.key] = record
         if unembedded:
             self._without_vector[record.key] = unembedded
             self.unembedded_count += unembedded
@@ -123,6 +127,7 @@ class Ledger:
         self.failed.pop(record.key, None)
         self.cut_by_lines.pop(record.key, None)
         self.passed_over.pop(record.key, None)
+        self.masked.pop(record.key, None)
         self.unembedded_count -= self._without_vector.pop(record.key, 0)
         self._waiting.pop(record.key, None)
 

@@ -156,6 +156,8 @@ class Status:
     """How many chunks will get none, because the model failed on them."""
     masked: int
     """How many credentials in indexed texts were masked."""
+    masked_files: Sequence[str]
+    """Some of the files that they stand in."""
     skipped: Mapping[str, int]
     """How many files are not indexed on purpose, by reason."""
     passed_over: Sequence[FileRecord]
@@ -242,6 +244,7 @@ def status_of(
         embedded=ledger.chunk_count - ledger.unembedded_count,
         given_up=ledger.given_up_count,
         masked=ledger.masked_count,
+        masked_files=[*islice(ledger.masked, MOST_LISTED)],
         skipped=_skipped(ledger, outlook),
         passed_over=[*islice(ledger.passed_over.values(), MOST_LISTED)],
         failed=[*islice(ledger.failed.values(), MOST_LISTED)],

@@ -67,6 +67,14 @@ def test_texts_that_are_skipped_are_named_but_not_all_of_many():
     assert "of these" not in of_status(status(skipped={"binary": 1}))
 
 
+def test_files_with_masked_credentials_are_named_but_not_all_of_many():
+    names = [f"src/{number}.py" for number in range(6)]
+    few = status(masked_credential_count=3, masked_files=names[:1])
+    assert "masked: 3 credentials in src/0.py" in of_status(few).splitlines()
+    many = status(masked_credential_count=9, masked_files=names)
+    assert f"masked: 9 credentials in {', '.join(names[:5])}, …" in of_status(many).splitlines()
+
+
 def test_of_vectors_that_are_all_there_nothing_is_told():
     assert "vectors" not in of_status(lacking(embedded_chunk_count=12_000))
 
