@@ -242,6 +242,7 @@ def test_a_signal_moves_a_better_answer_up():
 # For each name: what a query prefers about `better` when that one is all that tells it apart.
 TELLING = {
     "defines": ("parse_cookie", stored("x.py", symbols=["parse_cookie"]), stored("x2.py")),
+    "part_of_name": ("parse_cookie", stored("x.py", symbols=["ParseCookieHeader"]), stored("y.py")),
     "holds": ("parse_cookie", stored("x.py", text="parse_cookie()"), stored("y.py", text="parse")),
     "path": ("the cookie jar", stored("cookie/x.py"), stored("other/x.py")),
     "coverage": ("the cookie jar", stored("x.py", text="cookie jar"), stored("y.py")),

@@ -77,6 +77,28 @@ def test_a_definition_is_met_in_any_spelling_of_unicode(name):
     assert prefers("defines", "größe", same, other)
 
 
+# -- part_of_name ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["isTarn", "tarnPool", "is_tarn", "Tarn"])
+def test_the_definition_of_a_name_is_preferred_for_a_part_of_it(part):
+    whole, longer = (stored("a", symbols=[name]) for name in ("isTarnPool", "isTarnPoolOfOthers"))
+    assert factor("part_of_name", part, whole) > factor("part_of_name", part, longer) > 1
+
+
+@pytest.mark.parametrize(
+    ("query", "symbol", "text"),
+    [
+        ("isTarn", "isTarnPool", "isTarn()"),  # it stands somewhere
+        ("isTarn", "isTern", ""),
+        ("ist", "isTarnPool", ""),
+        ("where is isTarn called", "isTarnPool", ""),
+    ],
+)
+def test_what_is_no_part_of_a_name_that_is_asked_for_changes_nothing(query, symbol, text):
+    assert factor("part_of_name", query, stored("a", symbols=[symbol], text=text)) == 1
+
+
 # -- holds -----------------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ _PREFIX_CHARS = 5
 _SHORTEST_SINGULAR = 3
 _SEPARATORS = str.maketrans("", "", "_-")
 _FEWEST_CHARS = 3  # of a name; a shorter one stands anywhere
+_FEWEST_CHARS_OF_A_PART = 4
 _LEAST_HELD = 0.25  # of what the candidates have of a query, for one that may repeat much of it
 _BETWEEN_NAMES = re.compile(rf"[\s{SCOPE_SEPARATOR}/.<>(),:]+")
 _MANY_CHUNKS = 4  # a file that only passes on what others define has fewer
@@ -46,6 +47,8 @@ class Weights:
     """The worth of a definition, for a sentence."""
     defines_when_asked: float = 4.0
     """The same, for a query that is an identifier: it asks for the definition alone."""
+    part_of_name: float = 4.0
+    """The worth of a name that contains all of an identifier which stands nowhere."""
     holds: float = 6.0
     """The worth of an identifier in the text, for a query that is one."""
     path: float = 0.5
@@ -90,6 +93,8 @@ class Context:
     holders: dict[StoredChunk, float]
     """By candidate, if the query is an identifier: 1 if the text contains it, less in another
     spelling, 0 if it does not."""
+    is_held: bool
+    """Whether any candidate contains the identifier."""
     repeats: Repeats
     """Measures how much of the query a text repeats."""
 
@@ -120,7 +125,8 @@ def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Co
     known = sum(rarity[p] for p in holding) / total if total else 0.0
     nowhere = rarity.keys() - holding.keys()
     repeats = Repeats(query.text, lambda word: prefix_of(word) in nowhere)
-    return Context(query, weights, rarity, total, known, held, holders, repeats)
+    is_held = any(holders.values())
+    return Context(query, weights, rarity, total, known, held, holders, is_held, repeats)
 
 
 class _Names(NamedTuple):
@@ -184,6 +190,20 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
     weight = ctx.weights.defines_when_asked if asked else ctx.weights.defines
     worth = 1 if in_that_spelling else _OTHER_SPELLING
     return (1 + weight * worth) * (ctx.weights.owned if _is_owned(ctx.query.owners, chunk) else 1)
+
+
+def part_of_name(ctx: Context, chunk: StoredChunk) -> float:
+    """Raise a chunk that defines a longer name than the identifier asked for, if that is nowhere.
+
+    It may be the part of a name that somebody remembers. Of 466 such parts, 82 % have the chunk with
+    the definition first by this, 64 % without it (benchmarks/README.md).
+    """
+    if not ctx.query.is_symbol or ctx.is_held:
+        return 1.0
+    parts = [s for s in map(joined, ctx.query.spellings) if len(s) >= _FEWEST_CHARS_OF_A_PART]
+    names = [joined(last_name(name)) for name in chunk.symbols] if parts else []
+    shares = (len(part) / len(name) for part in parts for name in names if part in name)
+    return 1 + ctx.weights.part_of_name * max(shares, default=0.0)
 
 
 def _is_owned(owners: Set[str], chunk: StoredChunk) -> bool:
@@ -305,7 +325,18 @@ def _kinds_of(chunk: StoredChunk) -> frozenset[str]:
 
 SIGNALS: dict[str, Signal] = {
     signal.__name__: signal
-    for signal in (defines, holds, path, coverage, named, quoted, numbered, verbatim, kind_of_file)
+    for signal in (
+        defines,
+        part_of_name,
+        holds,
+        path,
+        coverage,
+        named,
+        quoted,
+        numbered,
+        verbatim,
+        kind_of_file,
+    )
 }
 """The signals by name, so that benchmarks can leave one out."""
 
