@@ -147,7 +147,7 @@ def _serve_workspace(parsed: argparse.Namespace) -> int:
 
     paths, broad = (parsed.path, *parsed.others), configured.allow_broad_path
     projects = resolve_projects(paths, allow_broad=broad)
-    for missing in (project for project in projects if not project.is_dir()):
+    for missing in (project for project in projects if not os.path.isdir(project)):
         write(f"{visible(str(missing))} does not exist; the other projects are served", sys.stderr)
     several.serve(projects, configured, _host_options(parsed))
     return 0

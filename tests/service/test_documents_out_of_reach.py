@@ -1,5 +1,6 @@
 """What documents are missed for is named: a folder that is gone, files that are skipped."""
 
+import anyio
 import pytest
 from fakes import FakeEmbedder
 from qmd import documents_of, serving, settled, written
@@ -59,6 +60,48 @@ async def test_a_query_that_searches_for_nothing_names_it_as_well(unmounted):
     _, client, folder = unmounted
     texts, _ = await texts_of(client, "search", query="", collection="notes")
     assert gone(folder) in texts[1]
+
+
+async def test_a_link_to_a_place_that_cannot_be_looked_at_ends_nothing(tmp_path):
+    home = written(tmp_path)
+    (tmp_path / "notes").rename(tmp_path / "real")
+    (tmp_path / "notes").symlink_to("real")
+    documents = documents_of(home, FakeEmbedder(dimension=64))
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        (tmp_path / "notes").unlink()
+        (tmp_path / "notes").symlink_to("n" * 300)  # `stat` fails, but not since nothing is there
+        await documents.follow()
+        write(tmp_path, {"new/budget.md": "# Elsewhere\n\nThe budget.\n"})
+        configuration = home.configuration.read_text(encoding="utf-8")
+        more = f"  new:\n    path: {tmp_path}/new\n"
+        home.configuration.write_text(configuration + more, encoding="utf-8")
+
+        async def found():
+            answer = await client.call_tool("search", {"query": "budget", "collection": "new"})
+            return [each["file"] for each in answer.structured_content["results"]]
+
+        assert await eventually(found) == ["new/budget.md"]
+
+
+async def test_an_error_of_the_configuration_that_nobody_foresaw_ends_nothing(
+    tmp_path, monkeypatch
+):
+    documents = documents_of(written(tmp_path), FakeEmbedder(dimension=64))
+    has_failed = anyio.Event()
+
+    def fail():
+        monkeypatch.undo()
+        has_failed.set()
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(documents, "_read", fail)
+    async with serving(documents) as client:
+        await has_failed.wait()
+        await settled(documents)
+        texts, _ = await texts_of(client, "search", query="plan")
+        assert "notes/plan.md" in texts[0]
 
 
 async def test_reading_names_it(unmounted):

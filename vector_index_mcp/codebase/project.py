@@ -83,7 +83,7 @@ def _resolved(path: str) -> tuple[Path, bool]:
     """
     try:
         folder = Path(path).expanduser().resolve()
-        return folder, folder.exists()
+        return folder, os.path.exists(folder)
     except (OSError, RuntimeError, ValueError) as error:
         raise ProjectError(
             f"{path!r} is not a usable path ({error}); give the path of a project's folder"
@@ -92,7 +92,7 @@ def _resolved(path: str) -> tuple[Path, bool]:
 
 def _checked(path: str, folder: Path, exists: bool, *, allow_broad: bool) -> Path:
     if not exists:
-        raise ProjectError(f"{path} does not exist; give the path of a project's folder")
+        raise ProjectError(f"{path} {_absence(folder)}; give the path of a project's folder")
     if not folder.is_dir():
         raise ProjectError(f"{path} is a file; give the path of the folder it lies in")
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -103,6 +103,16 @@ def _checked(path: str, folder: Path, exists: bool, *, allow_broad: bool) -> Pat
             "or set VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
         )
     return folder
+
+
+def _absence(folder: Path) -> str:
+    try:
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return "does not exist"
+    except OSError as error:
+        return f"cannot be looked at ({error.strerror})"
+    return "was not there a moment ago"
 
 
 def resolve_projects(paths: Sequence[str], *, allow_broad: bool = False) -> list[Path]:

@@ -277,7 +277,7 @@ def path_in(project: Path, path: str, name: str = "") -> str | None:
             return wanted
         below = wanted[len(beginning) :]
         is_own = _holds(project, wanted) or not _holds(project, below)
-        return wanted if is_own and (project / name).exists() else below
+        return wanted if is_own and os.path.exists(project / name) else below
     root, ways = project.as_posix(), [wanted.replace(os.sep, "/")]
     with suppress(OSError, ValueError):  # no valid path
         ways.append(os.path.realpath(wanted))

@@ -160,7 +160,7 @@ def _check_is_new(collection: Collection, known: Configuration, path: Path) -> N
 
 def _taken(other: Collection, path: Path) -> SettingsError:
     what_to_do = "choose another name, or remove it first"
-    if not other.path.exists():
+    if not os.path.exists(other.path):
         what_to_do = f"its folder {other.path} is gone; if it was moved, correct the path in {path}"
     return SettingsError(f"there is a collection {other.name!r} already; {what_to_do}")
 

@@ -1,5 +1,6 @@
 """Turns collections into folders of the index, and recognises renamed collections."""
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -43,17 +44,18 @@ async def linked_now(
     Args:
         known: The folders so far, by name.
         collections: The collections.
-        looks: Looks at folders whose drives may hang; these stay as they are.
+        looks: Looks at folders whose drives may hang or fail; these stay as they are.
     """
     now = dict(known)
     for each in collections:
         folder = known.get(each.name)
         if folder is None or folder.path == each.path:
             continue
-        with suppress(TimeoutError):
+        with suppress(OSError):
             linked = await looks.at(folder.path, partial(folder_of, each))
-            # While a link is being replaced, it leads nowhere.
-            if await looks.at(folder.path, linked.path.is_dir):
+            # While a link is being replaced, it leads nowhere. `Path.is_dir` raises if the place
+            # cannot be looked at.
+            if await looks.at(folder.path, partial(os.path.isdir, linked.path)):
                 now[each.name] = linked
     return now
 

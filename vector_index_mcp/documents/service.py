@@ -39,6 +39,7 @@ _log = logging.getLogger(__name__)
 
 _MOST_SKIPPED = 10  # skipped files that the status names
 _LOOK_SECONDS = 0.5  # how often to check whether the configuration has changed
+_LONGEST_PAUSE_SECONDS = 60.0  # the same, while errors of this program keep it from being checked
 _TOO_BROAD = (
     "{} is a whole drive, a home folder or a system folder; name a folder in it, or set "
     "VECTOR_INDEX_ALLOW_BROAD_PATH=true if you mean it"
@@ -112,9 +113,15 @@ class Documents:
     # -- the configuration -----------------------------------------------------------------
 
     async def _follow_forever(self) -> None:
+        pause = _LOOK_SECONDS
         while True:
-            await self.follow()
-            await anyio.sleep(_LOOK_SECONDS)
+            try:
+                await self.follow()
+                pause = _LOOK_SECONDS
+            except Exception:  # noqa: BLE001 - no collection may end the service
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                _log.exception("the collections cannot be followed; tried again in %.0f s", pause)
+            await anyio.sleep(pause)
 
     async def follow(self, *, is_sure: bool = False) -> None:
         """Bring the index to the collections that the configuration lists now.

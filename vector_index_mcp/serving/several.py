@@ -1,6 +1,7 @@
 """Serves several projects through one MCP server, which asks the background service of each."""
 
 import math
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -58,7 +59,7 @@ def _call(
     project: Path, name: str, given: dict[str, Any], host_arguments: Sequence[str]
 ) -> dict[str, Any] | None:
     """Ask the service of a project, and start it if needed; no process is started in vain."""
-    if not project.is_dir():
+    if not os.path.isdir(project):
         raise ProjectError(f"{project} does not exist; it is searched again once it does")
     endpoint = endpoint_of(names.CODEBASE, project)
     answer: dict[str, Any] | None = contact.call(

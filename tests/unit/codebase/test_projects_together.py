@@ -42,3 +42,10 @@ def test_what_can_be_no_project_is_refused(home, path):
 def test_of_all_missing_folders_nothing_is_searched(home):
     with pytest.raises(ProjectError, match="does not exist"):
         resolve_projects(["~/gone", "~/lost"])
+
+
+def test_a_folder_that_cannot_be_looked_at_keeps_the_others_served(home):
+    (home / "stale").symlink_to("n" * 300)  # `stat` fails, but not since nothing is there
+    assert resolve_projects(["~/web", "~/stale"]) == [home / "web", home / ("n" * 300)]
+    with pytest.raises(ProjectError, match="cannot be looked at"):
+        resolve_projects(["~/stale"])
