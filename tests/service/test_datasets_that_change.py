@@ -105,6 +105,17 @@ async def test_a_folder_that_is_not_there_holds_no_dataset(root):
         assert (await paths(service))[0] == "docs/errors.md"
 
 
+async def test_a_folder_that_cannot_be_looked_at_holds_no_dataset(root):
+    root.rmdir()
+    root.symlink_to("n" * 300)  # `stat` fails, but not since nothing is there
+    async with running(root) as service:
+        assert await service.listed() == ([], [])
+        assert service.state == "NO FOLDER"
+        root.unlink()
+        await put(root)
+        await eventually(lambda: ids(service))
+
+
 async def test_a_dataset_that_is_added_replaced_and_removed_is_noticed(root):
     async with running(root) as service:
         folder = await put(root)

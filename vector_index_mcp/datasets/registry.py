@@ -255,7 +255,7 @@ class Registry:
 
     def _seen(self) -> list[_Found]:
         """Return all manifests, each with the stamp of its files."""
-        self.has_folder = self.root.is_dir()
+        self.has_folder = os.path.isdir(self.root)  # `Path.is_dir` may raise
         walk = finding.find(self.root)
         found = [_Found(path, self._stamp_of(path)) for path in walk.paths]
         self._described = {each.path: self._described[each.path] for each in found}
