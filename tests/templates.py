@@ -12,7 +12,8 @@ import template
 
 # Not that of a test, by which what it has started is found and ended.
 _ENVIRONMENT = dict(os.environ)
-_PATH = os.pathsep.join(map(str, (Path(__file__).parent, Path(__file__).with_name("e2e"))))
+_TESTS = Path(__file__).parent
+_PATH = os.pathsep.join(map(str, (_TESTS, _TESTS / "e2e", _TESTS.parent)))
 _ROOM = "." * 8_000
 """Nobody reads it; a fork writes its own command line and variables over those it has inherited."""
 
