@@ -4,10 +4,8 @@ It does not know who asks, or how: a server calls its methods while it is `runni
 """
 
 import logging
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 
 import anyio
 import anyio.to_thread
@@ -18,7 +16,7 @@ from vector_index_mcp.documents.folders import folder_of, linked_now, renamed
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
-from vector_index_mcp.documents.state import CollectionState, State
+from vector_index_mcp.documents.state import State, state_of
 from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.engine.models.embedder import Embedder
 from vector_index_mcp.engine.types import FileRecord
@@ -366,7 +364,7 @@ class Documents:
         }
         problems = {**status.absent, **too_broad}
         collections = tuple(
-            _state_of(collection, ledger, problems.get(collection.name, ""))
+            state_of(collection, ledger, problems.get(collection.name, ""))
             for collection in self.configuration.collections
         )
         return State(
@@ -395,10 +393,3 @@ class Documents:
 
 def _named(record: FileRecord) -> str:
     return f"{record.key}: {record.reason}"
-
-
-def _state_of(collection: Collection, ledger: Ledger, problem: str) -> CollectionState:
-    entries = [*catalog.entries_of(ledger, collection.name)]
-    newest = max((entry.modified or time.time() for entry in entries), default=None)
-    updated = None if newest is None else datetime.fromtimestamp(newest, UTC)
-    return CollectionState(collection, len(entries), updated, problem)

@@ -1,10 +1,13 @@
 """The state of the documents and of each collection, as the service reports it."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
+from vector_index_mcp.documents import catalog
 from vector_index_mcp.documents.configuration import Collection
+from vector_index_mcp.indexing.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +43,11 @@ class State:
     """Files that could not be read, and why."""
     model: Mapping[str, object]
     """The embedding model's `state`, `name`, `dimension`, `precision` and `server`."""
+
+
+def state_of(collection: Collection, ledger: Ledger, problem: str) -> CollectionState:
+    """Return the state of a collection in the index that `ledger` knows."""
+    entries = [*catalog.entries_of(ledger, collection.name)]
+    newest = max((entry.modified or time.time() for entry in entries), default=None)
+    updated = None if newest is None else datetime.fromtimestamp(newest, UTC)
+    return CollectionState(collection, len(entries), updated, problem)
