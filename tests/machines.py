@@ -9,7 +9,7 @@ from vector_index_mcp.notes.activity import Call
 from vector_index_mcp.notes.arguments import checked
 from vector_index_mcp.notes.remedies import REMEDIES
 from vector_index_mcp.notes.service import Notes
-from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.lazily import Retrying
 
 
 async def _no_index():
@@ -18,7 +18,7 @@ async def _no_index():
 
 def notes_at(home, load_index=_no_index):
     """The notes in the folder `home`; what belongs to them lies beside it."""
-    return Notes(home, home.parent / f"{home.name}-state", Lazily(load_index), REMEDIES)
+    return Notes(home, home.parent / f"{home.name}-state", Retrying(load_index), REMEDIES)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.serving import sets
-from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.lazily import Retrying
 
 OURS = "Knowledge MCP Server <knowledge-mcp@localhost>"
 ANN = "Ann <ann@example.org>"
@@ -38,7 +38,7 @@ def notes_of(folder, store=None):
     async def load():
         raise AssertionError("nobody searches by meaning here")
 
-    return Notes(store or folder / "store", folder / "state", Lazily(load), REMEDIES)
+    return Notes(store or folder / "store", folder / "state", Retrying(load), REMEDIES)
 
 
 def serving(notes, mode="legacy"):

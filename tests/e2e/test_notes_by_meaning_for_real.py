@@ -78,6 +78,29 @@ async def test_without_a_model_nothing_is_found_by_meaning_alone_and_that_is_sai
         assert answer["results"][0]["document"] == "style.md"
 
 
+async def test_a_key_that_local_indexes_do_not_need_is_not_read():
+    async with client(**NO_MODEL, VECTOR_INDEX_LANCEDB_KEY_FILE="/no/such/key") as asked:
+        await answered(asked, "create_knowledge_file", **arguments("style"))
+        answer = await answered(asked, "search_knowledge", **P, query="naming", mode="both")
+        assert answer["results"][0]["document"] == "style.md"
+
+
+async def test_an_index_that_cannot_be_loaded_costs_the_calls_that_need_it():
+    server = {
+        "VECTOR_INDEX_EMBEDDING_URL": "http://127.0.0.1:9/v1",
+        "VECTOR_INDEX_EMBEDDING_KEY_FILE": "/no/such/key",
+    }
+    async with client(**server) as asked:
+        await answered(asked, "create_knowledge_file", **arguments("style"))
+        for _ in range(2):
+            given = {**P, "query": "naming", "mode": "meaning"}
+            answer = await answered(asked, "search_knowledge", **given)
+            assert (answer["success"], answer["code"]) == (False, "SEARCH_ERROR")
+            assert "/no/such/key is not a file" in answer["error"]
+        answer = await answered(asked, "search_knowledge", **P, query="verbs")
+        assert answer["results"][0]["document"] == "style.md"
+
+
 @needs_model
 async def test_what_was_written_is_found_in_other_words(call):
     for name in DOCUMENTS:

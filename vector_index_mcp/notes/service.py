@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.errors import VectorIndexError, counted
+from vector_index_mcp.errors import VectorIndexError, counted, sentence
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.notes import document_calls, main_calls, resources, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
@@ -56,10 +56,10 @@ class Deferred(Protocol):
     """An index that starts when `get` is first called."""
 
     async def get(self) -> "LiveIndex":
-        """Return the index once it runs."""
+        """Return the index once it runs, or raise why it cannot."""
 
     async def run(self) -> None:
-        """Wait for the first `get`, then run the index until cancelled."""
+        """Wait for a `get`, then run the index, until cancelled; no error of it ends this."""
 
 
 class Notes:
@@ -261,7 +261,7 @@ class Notes:
                 document_calls.nothing_searched, self.store, given
             )
         by_words = given["mode"] == "both"
-        live_index = await self._index.get()
+        live_index = await self._loaded_index()
         commits = self._commits
         answered = await index.nearest(
             live_index,
@@ -300,6 +300,15 @@ class Notes:
             )
         note = ". ".join(filter(None, notes))
         return {**answer, "note": note} if note else answer
+
+    async def _loaded_index(self) -> "LiveIndex":
+        try:
+            return await self._index.get()
+        except VectorIndexError:
+            raise  # it has the same code
+        except Exception as error:
+            words = f"search by meaning is not possible now: {sentence(error)}"
+            raise Refusal(Code.SEARCH_ERROR, words) from error
 
     def _searched_by_words(self, given: Given) -> Answer:
         answer = document_calls.search(self.store, given)

@@ -32,12 +32,16 @@ def key_of(key: str, file: str) -> str:
 
 
 def remote_of(settings: Settings) -> Remote:
-    """The settings for an index that does not lie on this machine.
+    """The settings for an index that does not lie on this machine; none for one that does.
 
     Raises:
         OSError: If the file with the key cannot be read.
         SettingsError: If that file does not contain exactly one key.
     """
+    from vector_index_mcp.engine.store.reach import is_local  # LanceDB
+
+    if is_local(settings.lancedb_uri):
+        return Remote()
     key = key_of(settings.lancedb_key, settings.lancedb_key_file)
     server = Server(key, settings.lancedb_region, settings.lancedb_host)
     return Remote(settings.remote_owner, server)

@@ -1,6 +1,7 @@
 """Loads and runs a service when it is first needed."""
 
 import gc
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Generic, Protocol, TypeVar
@@ -11,6 +12,8 @@ import anyio
 class _Runs(Protocol):
     def running(self) -> AbstractAsyncContextManager[None]: ...
 
+
+_log = logging.getLogger(__name__)
 
 _Service = TypeVar("_Service", bound=_Runs)
 
@@ -63,3 +66,34 @@ class Lazily(Generic[_Service]):
         async with self._service.running():
             self._running.set()
             await anyio.sleep_forever()
+
+
+class Retrying(Lazily[_Service]):
+    """A service whose errors end nobody else: `get` raises one, and the next `get` loads again."""
+
+    _error: Exception | None = None
+
+    async def get(self) -> _Service:
+        """Wait for the running service, and return it.
+
+        Raises:
+            Exception: What kept it from being loaded, or has ended it.
+        """
+        self.begin()
+        await self._running.wait()
+        if self._service is None:
+            assert self._error is not None
+            raise self._error
+        return self._service
+
+    async def run(self) -> None:
+        """Load the service whenever it is needed and not there, and run it, until cancelled."""
+        while True:
+            try:
+                await super().run()
+            except Exception as error:  # noqa: BLE001 - `get` raises it
+                _log.exception("what is loaded when it is needed has failed")
+                self._error, self._service = error, None
+                waited, self._running = self._running, anyio.Event()
+                self._wanted = anyio.Event()
+                waited.set()

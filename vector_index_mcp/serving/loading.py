@@ -27,7 +27,7 @@ from vector_index_mcp.serving.folders import (
     state_folder,
     team_place,
 )
-from vector_index_mcp.serving.lazily import Lazily
+from vector_index_mcp.serving.lazily import Retrying
 from vector_index_mcp.serving.names import CODEBASE, DOCUMENTS
 from vector_index_mcp.settings import Settings
 
@@ -119,6 +119,7 @@ def load_codebase(
     from vector_index_mcp.codebase.remedies import REMEDIES
     from vector_index_mcp.codebase.service import Codebase
     from vector_index_mcp.indexing.mirroring.mirror import Shared
+    from vector_index_mcp.serving.keys import remote_of
 
     return Codebase(
         folder_of(project, settings),
@@ -126,6 +127,7 @@ def load_codebase(
         replace(
             _options_of(settings, _recipe_of(settings), REMEDIES),
             team=team_place(settings),
+            remote=remote_of(settings),
             shared=Shared.of(settings.shared_index, branch),
             silence_of_service=_silence_of(CODEBASE, project),
         ),
@@ -199,7 +201,7 @@ def load_notes(home: Path, settings: Settings) -> "Notes":
     async def load_index() -> "LiveIndex":
         return await anyio.to_thread.run_sync(_index_of_notes, home, folder, settings)
 
-    return Notes(home, folder, Lazily(load_index), REMEDIES)
+    return Notes(home, folder, Retrying(load_index), REMEDIES)
 
 
 def index_of_notes(home: Path, settings: Settings) -> "LiveIndex":
@@ -329,7 +331,6 @@ def _silence_of(tool_set: str, place: Path) -> Callable[[], str]:
 
 def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "Options":
     from vector_index_mcp.indexing.options import Options
-    from vector_index_mcp.serving.keys import remote_of
 
     return Options(
         recipe=recipe,
@@ -338,7 +339,6 @@ def _options_of(settings: Settings, recipe: "Recipe", remedies: "Remedies") -> "
         rescan_seconds=settings.rescan_seconds,
         state_folder=state_folder(),
         remedies=remedies,
-        remote=remote_of(settings),
     )
 
 
