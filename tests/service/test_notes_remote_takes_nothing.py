@@ -89,17 +89,28 @@ async def test_what_was_deleted_elsewhere_leaves_no_ghost(both, is_ahead):
     assert made["todo_number"] == 1
 
 
-async def test_a_folder_may_become_a_file(both):
+@pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
+@pytest.mark.parametrize("place", ["projects/app/knowledge/sub", "docs"])
+async def test_a_folder_may_become_a_file_and_a_file_a_folder(both, place, is_ahead):
     laptop, desktop = both
-    put(laptop, "projects/app/knowledge/sub/in.md", "inner")
+    put(laptop, f"{place}/in.md", "inner")
     await laptop.synced()
     await desktop.synced()
-    (laptop.home / "projects/app/knowledge/sub/in.md").unlink()
-    (laptop.home / "projects/app/knowledge/sub").rmdir()
-    put(laptop, "projects/app/knowledge/sub", "a file now")
+    if is_ahead:
+        await create(desktop, "mine")
+    (laptop.home / place / "in.md").unlink()
+    (laptop.home / place).rmdir()
+    put(laptop, place, "a file now")
     await laptop.synced()
     await desktop.synced()
-    assert (desktop.home / "projects/app/knowledge/sub").read_text(encoding="utf-8") == "a file now"
+    assert (desktop.home / place).read_text(encoding="utf-8") == "a file now"
+    if is_ahead:
+        await create(desktop, "another")
+    (laptop.home / place).unlink()
+    put(laptop, f"{place}/in.md", "a folder again")
+    await laptop.synced()
+    await desktop.synced()
+    assert (desktop.home / place / "in.md").read_text(encoding="utf-8") == "a folder again"
 
 
 async def test_a_branch_that_is_gone_is_pushed_again(both, remote):

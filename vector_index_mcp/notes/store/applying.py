@@ -19,6 +19,7 @@ from vector_index_mcp.files import beneath
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import WORK, Change, Disk, reported
+from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.store.steps import (
     KEPT,
     OLD,
@@ -239,12 +240,15 @@ class Applied:
                 raise EditedMeanwhile(path)
 
     def drop_empty(self, folders: Iterable[str]) -> None:
-        """Remove those of `folders` that are empty, and parents that become empty."""
+        """Remove those of `folders` that are empty, and parents that become empty.
+
+        The folder of all projects stays.
+        """
         pending = sorted(folders)
         while pending:
             path = pending.pop()
             above, name = parted(path)
-            if not above:  # top-level folders, such as that of all projects, stay
+            if path in {"", PROJECTS}:
                 continue
             with reported(path), beneath.opened(self._disk.root, above) as folder:
                 try:
