@@ -748,7 +748,9 @@ async def test_all_are_searched_but_those_that_cannot_answer_and_that_is_said(ro
         assert {note.split("'")[1] for note in found.notes} == {"stranger", "odd"}
 
 
-async def test_a_dataset_that_fails_is_not_counted_as_too_slow(root, monkeypatch):
+@pytest.fixture
+async def three(root, monkeypatch):
+    """A service with a dataset that can be searched, one that cannot, and one that takes long."""
     monkeypatch.setattr("vector_index_mcp.datasets.service._SEARCH_SECONDS", 5.0)
     for name in ("sample", "broken", "slow"):
         await put(root, name)
@@ -764,11 +766,24 @@ async def test_a_dataset_that_fails_is_not_counted_as_too_slow(root, monkeypatch
     monkeypatch.setattr(Dataset, "search", search_or_not)
     async with running(root) as service:
         await eventually(lambda: ids(service))
-        found = await service.search(query("disk", "*"))
+        yield service
+
+
+async def test_a_dataset_that_fails_is_not_counted_as_too_slow(three):
+    found = await three.search(query("disk", "*"))
     assert {result.dataset for result in found.results} == {"sample"}
     assert [note.partition(";")[0] for note in found.notes] == [
         "dataset 'broken' cannot be read", "1 dataset took over 5 s and gave no results",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("named", "code"), [("broken", Code.PYTHON_BRIDGE_ERROR), ("slow", Code.SEARCH_TIMEOUT)]
+)
+async def test_of_datasets_that_are_named_all_have_to_answer(three, named, code):
+    with pytest.raises(Refusal) as refused:
+        await three.search(query("disk", f"sample,{named}"))
+    assert refused.value.code == code
 
 
 async def test_vectors_of_great_length_do_not_win(root):

@@ -261,13 +261,13 @@ class Datasets:
                 for dataset, vector in chosen:
                     tasks.start_soon(search, dataset, vector)
         if patience.cancelled_caught and unfinished:
-            if not found:
+            if asked.ids or not found:
                 raise timed_out(_SEARCH_SECONDS)
             are_left_out = "datasets took" if len(unfinished) > 1 else "dataset took"
             notes.append(
                 f"{len(unfinished)} {are_left_out} over {_SEARCH_SECONDS:.0f} s and gave no results"
             )
-        if notes and not found:
+        if notes and (asked.ids or not found):
             raise failed(notes[0])
         merged = [result for results in found.values() for result in results]
         return sorted(merged, key=lambda result: -result.score)[:most]
