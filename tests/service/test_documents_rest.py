@@ -1,5 +1,8 @@
 """The REST interface of the documents: every endpoint, and every error."""
 
+import os
+import sys
+
 import anyio
 import anyio.to_thread
 import pytest
@@ -70,6 +73,20 @@ async def test_search_finds_by_words(reader):
         f'Found 1 result for "interview"\n\n{item["docid"]} {percent}% {item["file"]} - '
         f"{item['title']}"
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a name may be any bytes")
+async def test_a_name_that_is_no_utf_8_is_replaced_in_answers(home, tmp_path):
+    named = tmp_path / os.fsdecode(b"caf\xe9")
+    (tmp_path / "notes").rename(named)
+    (tmp_path / "notes").symlink_to(named)
+    async with client_of(documents_of(home, FakeEmbedder())) as client:
+        await read(client, "/status")
+        named.rename(tmp_path / "away")
+        answer = await post(client, "/search", query="budget", detailed=True)
+    assert f"The folder 'notes' at {tmp_path}/caf? is gone" in answer["note"]
+    assert answer["note"] in answer["content"]
+    assert len(answer["hits"]) == len(answer["results"])
 
 
 async def test_results_are_a_blank_line_apart(reader):

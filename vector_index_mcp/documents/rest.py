@@ -100,11 +100,10 @@ async def _search(
     content = text.of_results_in_rest(items, asked.query)
     if found.note:  # the contract has no place of its own for it
         content += f"\n\n{found.note}."
-    answer = models.SearchAnswer(results=items, content=content)
-    if asked.detailed:
-        answer.hits = [await calls.hit_of(documents, found, each) for each in found.found]
-        answer.note = found.note
-    return answer
+    if not asked.detailed:
+        return models.SearchAnswer(results=items, content=content)
+    hits = [await calls.hit_of(documents, found, each) for each in found.found]
+    return models.SearchAnswer(results=items, content=content, hits=hits, note=found.note)
 
 
 @_documents.post("/search", response_model_exclude_unset=True, responses=answers(body=True))

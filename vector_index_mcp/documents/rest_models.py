@@ -12,7 +12,7 @@ from vector_index_mcp.documents.limits import (
     LONGEST_QUERY_CHARS,
     MOST_TEXTS,
 )
-from vector_index_mcp.documents.wire import Document, ResultItem, Skipped, Text
+from vector_index_mcp.documents.wire import Document, ResultItem, Skipped, Text, Value
 
 _LONGEST_PATH_CHARS = 4_096  # the limit of Linux
 _LONGEST_NAME_CHARS = 200
@@ -119,7 +119,7 @@ class SearchAnswer(BaseModel):
 
     results: list[ResultItem]
     content: Text
-    hits: list[dict[str, Any]] | None = None
+    hits: list[dict[str, Value]] | None = None
     """If `detailed`: the same results as the command line prints them."""
     note: Text | None = None
     """If `detailed`: why documents may be missing; empty if none are."""

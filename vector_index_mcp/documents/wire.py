@@ -11,12 +11,16 @@ from pydantic.alias_generators import to_camel
 from vector_index_mcp.errors import encodable
 
 
-def _readable(text: object) -> object:
-    return encodable(text) if isinstance(text, str) else text
+def _readable(value: object) -> object:
+    if isinstance(value, list):
+        return [*map(_readable, value)]
+    return encodable(value) if isinstance(value, str) else value
 
 
 Text = Annotated[str, BeforeValidator(_readable)]
 """A text with a replacement for what is not UTF-8: names of files may have any bytes."""
+Value = Annotated[Any, BeforeValidator(_readable)]
+"""Any value of JSON but an object, its texts as `Text`."""
 _CAMEL = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
