@@ -81,7 +81,8 @@ def host_variables() -> dict[str, str]:
     address = f"{folder}/{template.HOSTS}"
     templates.started(["host_main"], address, launching._HOST_ENVIRONMENT)
     templates.started(forked_children.PREPARING, f"{folder}/{template.CHILDREN}")
-    return {"PYTHONPATH": folder, template.VARIABLE: folder}
+    path = os.pathsep.join([folder, str(Path(__file__).parents[2])])
+    return {"PYTHONPATH": path, template.VARIABLE: folder}
 
 
 @cache
