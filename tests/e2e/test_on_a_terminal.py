@@ -364,7 +364,7 @@ async def test_a_service_of_another_version_is_told_of(place):
         found = await place.run("doctor", place.project)
     assert (watched.returncode, watched.stdout) == (1, "")
     assert "the background service is of version 0.0.1, this is " in watched.stderr
-    assert "`vector-index-mcp stop`" in watched.stderr
+    assert f"`vector-index-mcp stop {place.project}`" in watched.stderr
     assert "warning  service: version 0.0.1, process " in found.stdout
     assert f"do: vector-index-mcp stop {place.project}" in found.stdout
 

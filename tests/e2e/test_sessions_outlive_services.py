@@ -178,7 +178,7 @@ async def test_what_waits_for_a_service_that_hangs_is_told_so(place):
         assert answer["result"]["isError"]
         [told] = answer["result"]["content"]
         assert f"of {place.project} does not answer" in told["text"]
-        assert told["text"].endswith("`vector-index-mcp stop`; ask again")
+        assert told["text"].endswith(f"`vector-index-mcp stop {place.project}`; ask again")
         told = (await client.ask("tools/call", **TRIGGER))["result"]["content"][0]["text"]
         assert told.endswith("may already have been made: check before you repeat it")
         assert "does not answer" in (await client.ask("ping"))["error"]["message"]

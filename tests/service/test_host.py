@@ -1,5 +1,7 @@
 """The service's process, with sessions that misbehave."""
 
+import re
+import shlex
 import shutil
 import threading
 from collections.abc import AsyncIterator
@@ -142,6 +144,21 @@ async def test_a_call_is_answered_and_tells_how_far_it_is(endpoint, tmp_path):
         # Whoever calls counts as a client meanwhile: the service must not end.
         assert answer == ["search", {"query": "x" * 500_000}, 1]
     assert told == [{"done": 1}, {"done": 2}]
+
+
+@pytest.mark.parametrize("wants", [greeting.CALL, "something new"])
+async def test_who_is_to_end_a_service_of_another_version_is_told_which_one(
+    endpoint, tmp_path, monkeypatch, wants
+):
+    async with calling(endpoint, tmp_path):
+        if wants == greeting.CALL:
+            monkeypatch.setattr(contact, "__version__", "0.0.1")
+            ask_it = partial(called, endpoint, "search", [])
+        else:
+            ask_it = partial(ask, endpoint, wants)
+        with pytest.raises(BackgroundError, match=re.escape(f"`{endpoint.stop_command}`")):
+            await anyio.to_thread.run_sync(ask_it)
+    assert endpoint.stop_command.endswith(f" {shlex.quote(str(tmp_path))}")
 
 
 @pytest.mark.parametrize(("status", "error"), [(1, BackgroundError), (2, SettingsError)])

@@ -240,7 +240,7 @@ def _called(
     except OSError:
         return None
     with connection:
-        _check_version(answer)
+        _check_version(endpoint, answer)
         try:
             connection.settimeout(SILENT_SECONDS + PATIENCE_SECONDS)  # to read all of the request
             connection.sendall(request)
@@ -288,11 +288,11 @@ def _result(lines: Iterable[bytes], on_progress: OnProgress) -> Any:
     raise ServiceEndedError(_ENDED)
 
 
-def _check_version(answer: dict[str, Any]) -> None:
+def _check_version(endpoint: Endpoint, answer: dict[str, Any]) -> None:
     if answer.get("version") != __version__:
         raise BackgroundError(
             f"the background service is of version {answer.get('version')}, this is {__version__}; "
-            "end it with `vector-index-mcp stop`, and the next client starts one of its version"
+            f"end it with `{endpoint.stop_command}`, and the next client starts one of its version"
         )
 
 

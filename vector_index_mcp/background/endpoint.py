@@ -50,9 +50,8 @@ class Endpoint:
 
     @property
     def stop_command(self) -> str:
-        """The command that ends the service, given in its folder if it is that of a project."""
-        place = "" if self.tool_set == _FIRST_SET else f" {shlex.quote(self.place)}"
-        return f"vector-index-mcp stop{place}"
+        """The command that ends the service."""
+        return f"vector-index-mcp stop {shlex.quote(self.place)}"
 
     @property
     def socket_path(self) -> Path:

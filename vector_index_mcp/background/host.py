@@ -233,7 +233,7 @@ class Host:
         elif wants == greeting.HTTP and self.open_port is not None:
             await self._serve_client(stream, partial(self._serve_port, hello, own))
         else:
-            unknown = "it does not know this wish; end it with `vector-index-mcp stop`"
+            unknown = f"it does not know this wish; end it with `{self.endpoint.stop_command}`"
             await stream.send(greeting.line(own | {"refused": unknown}))
 
     async def _page(self, *, in_a_file: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 A command that calls a service this way imports neither MCP nor LanceDB, which saves a second.
 """
 
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -42,7 +43,8 @@ async def answer(codebase: Codebase, name: str, given: Mapping[str, Any], tell: 
     if name not in CALLS:
         raise QueryError(
             f"there is no call {name[:100]!r}; command and service are of different versions: end "
-            "the service with `vector-index-mcp stop`, and try again"
+            f"the service with `vector-index-mcp stop {shlex.quote(str(codebase.root))}`, and try "
+            "again"
         )
     return await CALLS[name](codebase, given, tell)
 
