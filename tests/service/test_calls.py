@@ -169,3 +169,16 @@ async def test_so_is_one_that_searches_documents(tmp_path):
         await calls.answer(documents, "search", {"query": "lorem"}, tell)
         found = await calls.answer(documents, "query", {"query": "lorem"}, loading.tell)
     assert (found["lack"], len(loading.told)) == ("", 1)
+
+
+async def test_a_folder_is_listed_however_its_letters_are_composed(tmp_path):
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    home = qmd.written(tmp_path)
+    write(tmp_path, {f"notes/{decomposed}/a.md": "# A\n", "notes/cafes/b.md": "# B\n"})
+    documents = qmd.documents_of(home, FakeEmbedder())
+    async with documents.running():
+        await qmd.settled(documents)
+        for spelled in (composed, decomposed, f"{decomposed}/a.md"):
+            listed = await calls.answer(documents, "ls", {"path": f"notes/{spelled}"}, tell)
+            keys = [each["key"] for each in listed["documents"]]
+            assert keys == [f"notes/{decomposed}/a.md"]

@@ -23,6 +23,7 @@ from vector_index_mcp.documents.state import CollectionState
 from vector_index_mcp.documents.updating import Update
 from vector_index_mcp.documents.uris import SCHEME, key_of
 from vector_index_mcp.engine.prose.stems import stems_of
+from vector_index_mcp.engine.text.spelling import composed
 from vector_index_mcp.errors import NoVectorsError, QueryError, SettingsError, first_of
 from vector_index_mcp.files import secrets
 from vector_index_mcp.indexing.following import Tell, loading_shown, passed_on
@@ -163,7 +164,7 @@ async def _ls(documents: Documents, given: Given, _: Tell) -> Values:
         "documents": [
             {"key": entry.key, "size": entry.size, "modified": entry.modified or time.time()}
             for entry in catalog.entries_of(ledger, name)
-            if not within or entry.path == within or entry.path.startswith(f"{within}/")
+            if not within or f"{composed(entry.path)}/".startswith(f"{within}/")
         ],
     }
 
