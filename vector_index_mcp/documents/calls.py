@@ -162,7 +162,7 @@ async def _ls(documents: Documents, given: Given, _: Tell) -> Values:
         "collection": name,
         "folder": within,
         "documents": [
-            {"key": entry.key, "size": entry.size, "modified": entry.modified or time.time()}
+            {"key": entry.key, "size": entry.size, "modified": entry.modified}
             for entry in catalog.entries_of(ledger, name)
             if not within or f"{composed(entry.path)}/".startswith(f"{within}/")
         ],

@@ -1,5 +1,6 @@
 """Finds documents in the ledger of an index, and the links between them. Pure."""
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -60,8 +61,8 @@ class Entry:
 
     @property
     def modified(self) -> float:
-        """When its file was last written, in Unix seconds; 0 if it was written just now."""
-        return max(self.record.stamp[1], 0) / 1e9
+        """When its file was last written, in Unix seconds; now, if it was written just now."""
+        return self.record.stamp[1] / 1e9 if self.record.stamp[1] > 0 else time.time()
 
 
 @lru_cache(maxsize=_MOST_KEPT)

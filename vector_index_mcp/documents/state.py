@@ -1,6 +1,5 @@
 """The state of the documents and of each collection, as the service reports it."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -48,6 +47,6 @@ class State:
 def state_of(collection: Collection, ledger: Ledger, problem: str) -> CollectionState:
     """Return the state of a collection in the index that `ledger` knows."""
     entries = [*catalog.entries_of(ledger, collection.name)]
-    newest = max((entry.modified or time.time() for entry in entries), default=None)
+    newest = max((entry.modified for entry in entries), default=None)
     updated = None if newest is None else datetime.fromtimestamp(newest, UTC)
     return CollectionState(collection, len(entries), updated, problem)

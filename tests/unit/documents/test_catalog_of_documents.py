@@ -1,6 +1,7 @@
 """What documents link to is found by their names, and what links to them with it."""
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -13,6 +14,7 @@ from vector_index_mcp.documents.catalog import (
     entry_with_hash,
     keys_of,
 )
+from vector_index_mcp.documents.conditions import date_of
 from vector_index_mcp.engine.prose import Properties
 from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.indexing.ledger import Ledger
@@ -158,6 +160,11 @@ def test_an_entry_is_what_its_record_says():
     assert found.properties == properties
 
 
-def test_a_file_that_was_just_written_has_no_size_yet_rather_than_a_negative_one():
-    found = Entry(record("a/b.md", stamp=(-1, -1, -1)), Properties("b"))
-    assert (found.size, found.modified) == (0, 0.0)
+@pytest.mark.parametrize("stamp", [(-1, -1, -1), (0, 0, 0)])
+def test_a_file_that_was_just_written_is_of_now_and_has_no_size_yet(stamp):
+    before = time.time()
+    found = Entry(record("a/b.md", stamp=stamp), Properties("b"))
+    assert found.size == 0
+    assert before <= found.modified <= time.time()
+    days = {datetime.fromtimestamp(at, UTC).date().isoformat() for at in (before, time.time())}
+    assert date_of(found) in days
