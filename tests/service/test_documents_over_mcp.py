@@ -27,7 +27,7 @@ from qmd import FILES, LOREM, documents_of, serving, settled, written
 from waiting import eventually, held_at
 from writing import write
 
-from vector_index_mcp.documents import service
+from vector_index_mcp.documents import retrieval, service
 from vector_index_mcp.documents.configuration import Collection, read
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.errors import BusyError, SettingsError, StorageError
@@ -561,6 +561,21 @@ async def test_many_documents_are_cut_and_numbered(client):
         "[SKIPPED: docs/large-file.md - File too large (23KB). "
         "Use 'qmd_get' with file=\"docs/large-file.md\" to retrieve.]"
     ) in texts
+
+
+async def test_of_very_many_large_documents_the_first_are_named_and_the_others_counted(
+    client, monkeypatch
+):
+    monkeypatch.setattr(retrieval, "_MOST_SKIPPED", 2)
+    result = await called(client, "multi_get", pattern="**/*.md", maxBytes=100)
+    error, *texts = [part.get("text") or part["resource"]["uri"] for part in result["content"]]
+    large = [key for key, text in FILES.items() if len(text.encode()) > 100]
+    assert [text.split()[1] for text in texts if "[SKIPPED" in text] == sorted(large)[:2]
+    assert len(texts) - 2 == len(FILES) - len(large)
+    assert error == (
+        f"Errors:\nToo large as well: {len(large) - 2} more files; ask for fewer files at once, or "
+        "for one with get"
+    )
 
 
 async def test_a_large_document_comes_if_it_is_asked_for(client):

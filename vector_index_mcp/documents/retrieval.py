@@ -25,6 +25,7 @@ from vector_index_mcp.indexing.ledger import Ledger
 
 _MOST_BYTES_TOGETHER = 2_000_000  # of what one call returns
 _MOST_BYTES_READ = 50_000_000  # for one call, which may return a few lines of each document
+_MOST_SKIPPED = 1_000  # of the files that are too large, so many are named
 _MOST_SUGGESTED = 3
 _CONVERSION_SECONDS = 10.0  # how long to wait for the conversion of a document that has changed
 
@@ -216,7 +217,20 @@ async def multi_get(
         amount.add(text, shown)
     if errors and (reason := await out_of_reach(documents)):
         errors.append(reason)
-    return Many(tuple(texts), tuple(errors))
+    return _with_few_skipped(texts, errors)
+
+
+def _with_few_skipped(texts: Sequence[Text | TooLarge], errors: Sequence[str]) -> Many:
+    """Return the answer with the first of the files that are too large; the others are counted."""
+    skipped = [each for each in texts if isinstance(each, TooLarge)]
+    others = {each.key for each in skipped[_MOST_SKIPPED:]}
+    if not others:
+        return Many(tuple(texts), tuple(errors))
+    counting = (
+        f"Too large as well: {counted(len(others), 'more file')}; ask for fewer files at once, or "
+        "for one with get"
+    )
+    return Many(tuple(each for each in texts if each.key not in others), (*errors, counting))
 
 
 @dataclass(slots=True)
