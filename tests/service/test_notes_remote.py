@@ -489,6 +489,8 @@ async def test_a_rejected_push_is_merged_and_pushed_again(remote, homes):
     [
         "ext::touch {marker}",
         "{home}/inner.git",
+        "file://{home}/inner%2egit",
+        "file:///no%00where.git",
         "--upload-pack=touch {marker}",
         "foo://x/y",
         "~no-such-user/notes.git",
@@ -509,6 +511,21 @@ async def test_an_address_that_runs_something_or_makes_no_sense_is_not_followed(
         answer = await machine.done("sync_storage")
         assert not answer["pushed"]
         assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "spelled"),
+    [("my notes.git", "my%20notes.git"), ("100%25.git", "100%2525.git"), ("5%z.git", "5%z.git"),
+     ("café.git", "caf%C3%A9.git"), ("a+b.git", "a+b.git")],
+)  # fmt: skip
+async def test_the_address_of_a_folder_is_decoded_as_git_does(tmp_path, name, spelled):
+    remote = remote_at(tmp_path / name)
+    home = joined(tmp_path / "store", f"file://{tmp_path}/{spelled}")
+    git(home, "ls-remote", "origin")
+    async with running(home) as machine:
+        await machine.done("update_project_main", project_id="app", content="# App\n")
+        await machine.synced()
+    assert "Created main.md" in git(remote, "log", "--format=%s")
 
 
 async def test_an_address_that_is_refused_is_told_beside_the_rest_of_the_status(tmp_path):

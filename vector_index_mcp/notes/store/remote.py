@@ -9,6 +9,7 @@ import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.notes.refusal import Code, Refusal
@@ -99,7 +100,7 @@ class Remote:
         if scheme not in {"", "file"} or (not scheme and _BY_SSH.fullmatch(url)):
             return Address(url, is_local=False)
         try:
-            path = Path(found[2] if found is not None else url).expanduser()
+            path = Path(_decoded(found[2]) if found is not None else url).expanduser()
         except RuntimeError as error:
             raise Refusal(
                 Code.GIT_ERROR,
@@ -173,7 +174,7 @@ class Remote:
 
     def _denied(self, address: Address) -> str:
         place = Path(address.url, GIT)
-        folder = f"--git-dir={place if place.exists() else address.url}"
+        folder = f"--git-dir={place if os.path.exists(place) else address.url}"
         asked = (folder, "config", "--get", _DENY)
         output = self._repository.run(*asked, environment=git.environment()).output
         said = output.decode("utf-8", "replace").strip()
@@ -200,6 +201,11 @@ class Remote:
         if self._repository.lacks(result.errors):
             words = self._repository.lack
         return Refusal(Code.GIT_COMMAND_FAILED, words)
+
+
+def _decoded(path: str) -> str:
+    """Return the path in a URL as git reads it, which decodes no NUL."""
+    return os.fsdecode(unquote_to_bytes(os.fsencode(path.replace("%00", "%2500"))))
 
 
 def tracking(branch: str) -> str:
