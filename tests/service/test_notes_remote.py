@@ -635,3 +635,25 @@ async def test_who_asks_while_a_push_is_under_way_gets_what_came_after_it(homes)
         finally:
             may_end.set()
         assert (desktop.home / "projects/laptop/main.md").exists()
+
+
+async def test_a_service_does_not_end_in_the_middle_of_a_push(homes):
+    async with running(homes[0]) as laptop:
+        await laptop.synced()
+        notes, may_end = laptop.notes, threading.Event()
+        push, is_pushing = notes.syncing._remote.push, threading.Event()
+
+        def push_slowly(*arguments):
+            is_pushing.set()
+            may_end.wait()
+            push(*arguments)
+
+        notes.syncing._remote.push = push_slowly
+        try:
+            await laptop.done("update_project_main", project_id="app", content="# App\n")
+            await anyio.to_thread.run_sync(is_pushing.wait)
+            await eventually(lambda: not notes.staging.is_busy)
+            assert notes.is_busy
+        finally:
+            may_end.set()
+        await eventually(lambda: not notes.is_busy)

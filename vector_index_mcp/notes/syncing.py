@@ -61,6 +61,7 @@ class Syncing:
         self._stopping = remote.stopping
         self._thread: threading.Thread | None = None
         self._asked: queue.SimpleQueue[Future[Exchanged]] = queue.SimpleQueue()
+        self._exchanging = False
         self._next_fetch = 0.0
         self._last_fetch = -math.inf
         self.has_tried = threading.Event()
@@ -115,8 +116,8 @@ class Syncing:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a push is due; False while the remote cannot be reached."""
-        return self._wanted.is_set() and not self.problem
+        """Whether a push is due or under way; False while the remote cannot be reached."""
+        return (self._wanted.is_set() or self._exchanging) and not self.problem
 
     def status(self) -> str:
         """Return what `compared` returns.
@@ -165,6 +166,7 @@ class Syncing:
             self._wanted.wait(max(0.0, self._next_fetch - time.monotonic()))
             if self._stopping.wait(_BURST_SECONDS):
                 return
+            self._exchanging = True  # before the next line: meanwhile the service may not end
             self._wanted.clear()
             # A request that comes later waits for the next round: this one may have fetched before.
             asked = self._all_asked()
@@ -175,6 +177,7 @@ class Syncing:
             except Exception as error:  # noqa: BLE001 - those who wait get it; the thread goes on
                 refusal = as_refusal(error, "the exchange with the remote")
                 self.problem = str(refusal)
+                self._exchanging = False
                 self.has_tried.set()
                 _log.warning("the remote is not up to date: %s", refusal)
                 _answer(asked, refusal)
@@ -183,6 +186,7 @@ class Syncing:
                 self._wait_out(self._next_fetch)
             else:
                 self.problem, pause = "", _FIRST_PAUSE_SECONDS
+                self._exchanging = False
                 self.has_tried.set()
                 _answer(asked, exchanged)
 
