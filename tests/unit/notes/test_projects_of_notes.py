@@ -202,3 +202,12 @@ def test_what_else_the_index_says_stays(disk):
     assert json.loads(data) == {"version": 3, "projects": {"b": "b"}, "mine": {"x": [1]}}
     assert data.startswith(b'{\n  "version": 3,\n')
     assert Projects(disk).without_project("x") == {}
+
+
+def test_entries_that_nobody_understands_stay_as_they_are(disk):
+    odd = {"a": None, "b": ["x"], "c": {"folder": "c"}, "d": 5, "e": "\ud800", "f": ""}
+    index(disk, {"projects": odd})
+    assert created(disk, "new")[1] == {"index.json": {"projects": {**odd, "new": "new"}}}
+    del odd["b"]
+    without = Projects(disk).without_project("b")["index.json"]
+    assert json.loads(without) == {"projects": odd}

@@ -65,6 +65,8 @@ class Projects:
         self.problem = ""
         """Why `index.json` cannot be parsed; empty if it can."""
         self._all: dict[str, object] = {}
+        self._named: Mapping[str, object] = {}
+        """The entries as they are written."""
         self.entries: dict[str, str] = {}
         """The folder's name by project id; empty if the entry is no text."""
         try:
@@ -81,7 +83,7 @@ class Projects:
         projects = found.get("projects", {}) if isinstance(found, dict) else None
         if not isinstance(found, dict) or not isinstance(projects, dict):
             raise ValueError('it is no JSON object with "projects"')
-        self._all = found
+        self._all, self._named = found, projects
         self.entries = {k: v if isinstance(v, str) else "" for k, v in projects.items()}
 
     @property
@@ -214,13 +216,13 @@ class Projects:
         if self.problem:
             raise Refusal(Code.FILE_SYSTEM_ERROR, f"{self.problem}; nothing was changed")
         name = project.folder.removeprefix(f"{PROJECTS}/")
-        return self._written({**self.entries, project.id: name})
+        return self._written({**self._named, project.id: name})
 
     def without_project(self, project: str) -> dict[str, bytes]:
         """Return the files to write so that `index.json` no longer names `project`."""
         if project not in self.entries or self.problem:
             return {}
-        return self._written({k: v for k, v in self.entries.items() if k != project})
+        return self._written({k: v for k, v in self._named.items() if k != project})
 
     def _new_name(self, project: str) -> str:
         taken = {*self.entries.values(), *self.folders()}
@@ -231,13 +233,14 @@ class Projects:
             name = f"{first}-{number}"
         return name
 
-    def _written(self, entries: dict[str, str]) -> dict[str, bytes]:
-        return {INDEX: written({**self._all, "projects": entries})}
+    def _written(self, named: Mapping[str, object]) -> dict[str, bytes]:
+        return {INDEX: written({**self._all, "projects": named})}
 
 
 def written(index: Mapping[str, object]) -> bytes:
     """Return the bytes of an `index.json` with these values."""
-    return json.dumps(index, indent=2, ensure_ascii=False).encode("utf-8", "replace")
+    # Halves of surrogate pairs, which UTF-8 cannot encode, are escaped in JSON as in Python.
+    return json.dumps(index, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def _is_usable(name: str) -> bool:
