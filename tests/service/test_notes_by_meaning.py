@@ -95,6 +95,19 @@ async def test_documents_main_texts_and_tasks_are_found(machine, mode):
         assert (best["kind"], best["document"]) == (kind, name)
 
 
+@pytest.mark.parametrize("mode", ["keywords", "meaning", "both"])
+async def test_matches_are_counted_alike_in_every_mode(machine, mode):
+    await begin(machine)
+    await machine.done(
+        "create_todo", project_id="My App", description="Tokens", tasks=["Hide tokens", "Use them"]
+    )
+    given = {"project_id": "My App", "query": "tokens", "mode": mode}
+    answer = await machine.done("search_knowledge", **given)
+    counts = [each["match_count"] for each in answer["results"]]
+    assert (answer["total_documents"], answer["total_matches"]) == (len(counts), sum(counts))
+    assert mode == "keywords" or max(counts) > 1  # of a list with two tasks
+
+
 @pytest.mark.parametrize("query", ["money returns", "what a chargeback is"])
 async def test_short_chapters_of_one_chunk_are_told_apart(machine, query):
     # A separator of lines that is no line end for an index.

@@ -287,7 +287,7 @@ class Notes:
         )
         answer: Answer = {
             "total_documents": len(results),
-            "total_matches": len(results),
+            "total_matches": sum(each["match_count"] for each in results),
             "results": results,
         }
         notes = [meaning.doubt(results)]
