@@ -232,8 +232,7 @@ def status_of(
         opener: Knows the index's place and its writer.
         size_bytes: The size on disk.
     """
-    indexer = kept.indexer if kept is not None else None
-    outlook, runs = (indexer.outlook, indexer.runs) if indexer is not None else (None, None)
+    outlook, runs = (kept.indexer.outlook, kept.indexer.runs) if kept else (None, None)
     return Status(
         progress=progress,
         error=progress.error or progress.vectors_failure or problem,
