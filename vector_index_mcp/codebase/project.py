@@ -6,6 +6,8 @@ from pathlib import Path
 
 from vector_index_mcp.errors import ProjectError
 from vector_index_mcp.files.folder import breadth_of, is_broad
+from vector_index_mcp.files.users import may_decide
+from vector_index_mcp.indexing.opening.marks import has_record
 
 _MARKS = (
     ".git",
@@ -29,27 +31,39 @@ USUAL_INDEX = ".lancedb"
 """The folder in a project where its index lies unless a setting says otherwise."""
 
 
-def indexed_above(folder: Path, configured: str) -> Path | None:
+def indexed_above(folder: Path, configured: str, state_folder: Path) -> Path | None:
     """The nearest folder that has an index: `folder` itself or one above; None if there is none.
+
+    An index that is not ours does not count: others may have put it into a folder that all share.
 
     Args:
         folder: A resolved path.
         configured: The setting for the index's place.
+        state_folder: Where the records of our indexes lie.
     """
     if "://" in configured or Path(configured).expanduser().is_absolute():
         return None  # the index lies elsewhere, so no folder shows that it has one
-    return next((f for f in _at_or_above(folder) if (f / configured).is_dir()), None)
+    every = _at_or_above(folder)
+    return next((f for f in every if has_record(f / configured, state_folder)), None)
 
 
-def enclosing(folder: Path, configured: str) -> Path:
+def enclosing(folder: Path, configured: str, state_folder: Path) -> Path:
     """The project around a folder: the nearest one with an index, else with one of `_MARKS`.
+
+    Marks of strangers do not count.
 
     Args:
         folder: A resolved path; returned itself if there is no such project.
         configured: The setting for the index's place.
+        state_folder: Where the records of our indexes lie.
     """
-    looks_like_one = (f for f in _at_or_above(folder) if any((f / m).exists() for m in _MARKS))
-    return indexed_above(folder, configured) or next(looks_like_one, folder)
+    looks_like_one = (f for f in _at_or_above(folder) if _is_marked(f, folder))
+    return indexed_above(folder, configured, state_folder) or next(looks_like_one, folder)
+
+
+def _is_marked(above: Path, folder: Path) -> bool:
+    found = (mark for name in _MARKS if (mark := above / name).exists())
+    return any(may_decide((above, mark), folder) for mark in found)
 
 
 def repository_around(folder: Path) -> Path | None:

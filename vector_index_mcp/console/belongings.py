@@ -37,8 +37,9 @@ from vector_index_mcp.files.removal import (
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.indexing.opening.local import PLACES, Opener, may_exist
 from vector_index_mcp.indexing.opening.locks import LOCKS
+from vector_index_mcp.indexing.opening.marks import RECORDS
 from vector_index_mcp.indexing.opening.owners import INSTALLATION, OWNERS
-from vector_index_mcp.indexing.opening.ownership import RECORDS, Records, Standing
+from vector_index_mcp.indexing.opening.ownership import Records, Standing
 from vector_index_mcp.indexing.opening.removal import (
     fault_of,
     others_in,

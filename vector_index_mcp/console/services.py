@@ -167,7 +167,10 @@ def _endpoints_at(path: str) -> list[Endpoint]:
     if found:
         return found
     folder = resolve_project(path, allow_broad=True)
-    above = str(indexed_above(folder, USUAL_INDEX))  # whose index a search in the folder uses
+    from vector_index_mcp.serving.folders import state_folder  # imports pydantic
+
+    # The one whose index a search in the folder uses.
+    above = str(indexed_above(folder, USUAL_INDEX, state_folder()))
     of_above = [each for each in known if each.tool_set == CODEBASE and each.place == above]
     return of_above or [endpoint_of(CODEBASE, folder)]
 

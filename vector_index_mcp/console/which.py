@@ -35,7 +35,10 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     """
     typed, uri = parsed.path, configured.lancedb_uri
     folder = resolve_project(typed or ".", allow_broad=typed is None or configured.allow_broad_path)
-    found = indexed_above(folder, uri) if typed else enclosing(folder, uri)
+    from vector_index_mcp.serving.folders import state_folder  # imports pydantic
+
+    find = indexed_above if typed else enclosing
+    found = find(folder, uri, state_folder())
     meant = resolve_project(str(found or folder), allow_broad=configured.allow_broad_path)
     if typed is None:
         parsed.path = os.path.relpath(meant, folder)

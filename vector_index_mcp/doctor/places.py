@@ -12,7 +12,7 @@ from vector_index_mcp.errors import ProjectError, split_remedy
 from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import rule_files
 from vector_index_mcp.files.secrets import masked
-from vector_index_mcp.indexing.place import is_of_another_user
+from vector_index_mcp.files.users import is_of_another_user
 from vector_index_mcp.settings import PREFIX, SECRETS, Settings
 
 _HIDDEN = "***"

@@ -43,8 +43,3 @@ def index_uri(project: Path, configured: str) -> str:
         return configured
     folder = Path(os.path.normpath(project / Path(configured).expanduser()))
     return str(folder if folder.is_relative_to(project) else folder.resolve())
-
-
-def is_of_another_user(path: Path) -> bool:
-    """Whether a path belongs to another user of this machine, as far as the system says so."""
-    return os.name == "posix" and path.lstat().st_uid != os.geteuid()

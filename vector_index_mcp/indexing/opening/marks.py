@@ -8,7 +8,11 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from vector_index_mcp.files.users import is_of_another_user
+
 MARK = "index.mark"
+RECORDS = "indexes"
+"""The folder of all records, in the state folder."""
 NUMBER = re.compile(r"[0-9a-f]{32}")
 _LONGEST_MARK_BYTES = 100
 
@@ -48,6 +52,20 @@ def number_in(folder: Path) -> str | None:
     finally:
         os.close(descriptor)
     return text if NUMBER.fullmatch(text) else None
+
+
+def has_record(folder: Path, state_folder: Path) -> bool:
+    """Whether the index in `folder` is ours or a copy of ours, by its mark alone.
+
+    `ownership` knows more, but it loads LanceDB.
+    """
+    try:
+        if folder.is_symlink() or is_of_another_user(folder):
+            return False
+        number = number_in(folder)
+        return number is not None and (state_folder / RECORDS / f"{number}.json").is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def text_in(path: Path, most_bytes: int) -> str:

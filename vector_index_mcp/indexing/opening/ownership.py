@@ -27,21 +27,21 @@ from typing import Any
 
 from vector_index_mcp.engine.store.entries import is_table, prepare_folder
 from vector_index_mcp.errors import ForeignIndexError, Problem, StorageError
+from vector_index_mcp.files.users import is_of_another_user
 from vector_index_mcp.indexing.opening.locks import unusable_state
 from vector_index_mcp.indexing.opening.marks import (
     MARK,
     NUMBER,
+    RECORDS,
     number_in,
     place_in,
     place_of,
     replace,
     text_in,
 )
-from vector_index_mcp.indexing.place import is_of_another_user
 from vector_index_mcp.indexing.stamps import HINT, Stamp, digest_of, files_below, stamps_in
 
 LOCK = "index.lock"
-RECORDS = "indexes"
 _RECORD_KEPT_SECONDS = 180 * 24 * 3600  # if the folder is gone, since its disk may be unplugged
 _LARGEST_RECORD_BYTES = 20_000_000  # 200 bytes a file of the index
 # Hashing takes 0.7 s for a gigabyte, and a service has 4 s to end. If files are not hashed, a later
