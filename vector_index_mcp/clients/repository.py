@@ -3,10 +3,12 @@
 from contextlib import suppress
 from pathlib import Path
 
+from vector_index_mcp.files.plain import content_of
+
 _GIT = ".git"
 _WORKTREES = "worktrees"
 _LINK = "gitdir: "
-_MOST_CHARS = 10_000  # read at most this much of a file that contains one path
+_MOST_BYTES = 10_000  # of a file that contains one path
 
 
 def root_of(project: Path) -> Path:
@@ -36,5 +38,4 @@ def _main_of(folder: Path) -> Path:
 
 
 def _text_of(path: Path) -> str:
-    with path.open(encoding="utf-8") as file:
-        return file.read(_MOST_CHARS).strip()
+    return content_of(path, _MOST_BYTES).decode().strip()

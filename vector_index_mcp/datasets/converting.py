@@ -18,6 +18,7 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART, Facts
 from vector_index_mcp.engine.types import ModelIdentity
 from vector_index_mcp.errors import VectorIndexError, counted
+from vector_index_mcp.files.plain import opened
 from vector_index_mcp.processes import confined
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def vectors_in(file: Path) -> flat.Flat:
         BadDatasetError: If the index cannot be read.
     """
     try:
-        with file.open("rb") as opened:
-            magic = opened.read(4)
+        with opened(file) as index:
+            magic = index.read(4)
     except OSError as error:
         raise BadDatasetError(f"the index cannot be read ({error})") from error
     return kinds.read(file) if kinds.is_one(magic) else flat.read(file)

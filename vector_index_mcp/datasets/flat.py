@@ -5,6 +5,7 @@ header with magic, dimension, count, two constants, whether it is trained, metri
 numbers follow; then the numbers of all vectors. Everything is little endian, numbers are float32.
 """
 
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from vector_index_mcp.datasets.limits import MOST_DIMENSIONS, MOST_NUMBERS
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import Metric
+from vector_index_mcp.files.plain import opened
 
 if TYPE_CHECKING:
     from vector_index_mcp.engine.types import Vectors
@@ -43,8 +45,8 @@ def read(path: Path) -> Flat:
         BadDatasetError: If the file is no flat index, or is damaged.
     """
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+        with opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
             header = file.read(_HEADER.size)
             found = _understood(header, size)
             if found is None:

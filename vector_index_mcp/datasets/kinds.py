@@ -15,6 +15,7 @@ import numpy as np
 from vector_index_mcp.datasets.flat import Flat
 from vector_index_mcp.datasets.limits import MOST_DIMENSIONS, MOST_NUMBERS
 from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.files.plain import opened
 
 if TYPE_CHECKING:
     from vector_index_mcp.engine.types import Vectors
@@ -48,7 +49,7 @@ def read(path: Path) -> Flat:
         BadDatasetError: If the index is of a kind that does not give its vectors back, or is
             damaged, or FAISS is not installed.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         start = file.read(_START.size)
     kind = _READ.get(start[:4])
     if kind is None:

@@ -1,7 +1,7 @@
 """Reads the texts of a dataset from `metadata.json`: a list, or an object with "documents"."""
 
 import json
-import stat
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,6 +14,7 @@ from vector_index_mcp.datasets.limits import (
 )
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.errors import encodable
+from vector_index_mcp.files.plain import opened
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 """The model of a dataset that does not name one."""
@@ -53,15 +54,13 @@ def read(path: Path) -> Metadata:
         BadDatasetError: If the file is not valid.
     """
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise BadDatasetError("the metadata is not a plain file")
-        size = status.st_size
-        if size > LARGEST_METADATA_BYTES:
-            raise BadDatasetError(
-                f"the metadata has {size:,} bytes; at most {LARGEST_METADATA_BYTES:,} are read"
-            )
-        found = json.loads(path.read_bytes())
+        with opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGEST_METADATA_BYTES:
+                raise BadDatasetError(
+                    f"the metadata has {size:,} bytes; at most {LARGEST_METADATA_BYTES:,} are read"
+                )
+            found = json.loads(file.read(size))
     except (OSError, ValueError, RecursionError) as error:
         raise BadDatasetError(f"the metadata cannot be read ({error})") from error
     return _understood(found)

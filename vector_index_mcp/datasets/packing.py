@@ -23,6 +23,7 @@ import pyarrow as pa
 from vector_index_mcp.datasets import manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART
+from vector_index_mcp.files.plain import opened
 
 ENDING = ".tar.zst"
 _SUM = "VECTOR_INDEX.sha256"  # in the header of a file; POSIX wants the vendor's name first
@@ -64,7 +65,7 @@ def pack(folder: Path, target: Path) -> int:
             tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive,
         ):
             for path in paths:
-                with (folder / path).open("rb") as file:
+                with opened(folder / path) as file:
                     _add(archive, path, file)
         part.replace(target)
     finally:

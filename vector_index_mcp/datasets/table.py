@@ -19,6 +19,7 @@ from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.store.index import Manifest
 from vector_index_mcp.engine.types import ModelIdentity, Vector
 from vector_index_mcp.errors import OtherVersionError
+from vector_index_mcp.files import plain
 
 PART = ".part"
 """The ending of the name of a folder that is not finished yet."""
@@ -153,7 +154,7 @@ def facts_of(folder: Path) -> Facts:
         BadDatasetError: If they cannot be read.
     """
     try:
-        with (folder / FACTS).open("rb") as file:
+        with plain.opened(folder / FACTS) as file:
             found: dict[str, Any] = json.loads(file.read(_LARGEST_FACTS_BYTES))
         facts = Facts(**found)
     except (OSError, ValueError, TypeError, RecursionError) as error:

@@ -18,6 +18,7 @@ import anyio.abc
 import anyio.to_thread
 
 from vector_index_mcp.files import repository
+from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.objects import within
 from vector_index_mcp.processes import children, git
 
@@ -169,10 +170,7 @@ def _is_written_to(inside: tuple[str, ...]) -> bool:
 def _points_to(file: Path, place: Path) -> bool:
     """Return whether a file has nothing but the path of a place."""
     try:
-        if not file.is_file():  # reading a pipe would wait for a writer
-            return False
-        with file.open("rb") as opened:
-            named = os.fsdecode(opened.read(_LONGEST_PATH_BYTES).strip())
+        named = os.fsdecode(content_of(file, _LONGEST_PATH_BYTES).strip())
     except OSError:
         return False
     return _is_same(os.path.join(file.parent, named), place)  # noqa: PTH118 - may be absolute

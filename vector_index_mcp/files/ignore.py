@@ -13,7 +13,6 @@ git reads it from its index. The module `patterns` knows what a line means.
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from vector_index_mcp.files.folder import Folder
 from vector_index_mcp.files.glob import expanded
 from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.patterns import MOST_COMPILED_CHARS, Patterns, patterns_of
+from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
 
 OWN_IGNORE_FILE = ".vectorindexignore"
@@ -317,13 +317,11 @@ def rule_files(root: Path) -> dict[Path, bool]:
 
 def _is_read(path: Path) -> bool:
     """Whether an ignore file is obeyed: it can be read, and is not too large."""
-    if not os.path.isfile(path):  # opening a pipe would wait for a writer
-        return False
     try:
-        with path.open("rb") as file:
-            return os.fstat(file.fileno()).st_size <= _LARGEST_IGNORE_FILE_BYTES
-    except OSError:
+        content_of(path, _LARGEST_IGNORE_FILE_BYTES)
+    except (OSError, ValueError):
         return False
+    return True
 
 
 def _prefix(root: Path, folder: Path) -> str:
@@ -337,11 +335,12 @@ def _read_no_link(path: Path) -> str | None:
         An empty text if there is none, or a link; None if it is too large or cannot be read.
     """
     try:
-        mode = path.lstat().st_mode
-    except (OSError, ValueError):
+        data = content_of(path, _LARGEST_IGNORE_FILE_BYTES, follows_links=False)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return ""
-    text = "" if stat.S_ISLNK(mode) else _read(path)
-    return None if not text and stat.S_ISREG(mode) and not _is_read(path) else text
+    except OSError:  # nothing is known of what lies in a folder that may not be entered
+        return None if os.path.lexists(path) else ""
+    return data.decode("utf-8-sig", "surrogateescape")
 
 
 def _read(path: Path) -> str:

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.files.state import State, state_of
 
 _log = logging.getLogger(__name__)
@@ -209,9 +210,7 @@ def _environment() -> dict[str, str]:
 def text_of(path: Path, most_bytes: int) -> str:
     """Return the text of a file; empty if there is none or it is longer than `most_bytes`."""
     try:
-        if not path.is_file() or path.stat().st_size > most_bytes:
-            return ""
-        return path.read_bytes().decode("utf-8-sig", "surrogateescape")
+        return content_of(path, most_bytes).decode("utf-8-sig", "surrogateescape")
     except (OSError, ValueError):
         return ""
 

@@ -11,13 +11,14 @@ It is not used, because git
 """
 
 import os
-import stat
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from vector_index_mcp.files.git_index import MOST_BYTES, paths_in
+from vector_index_mcp.files.plain import opened
 from vector_index_mcp.files.state import state_of
 
 _MOST_NAME_BYTES = 2 * MOST_BYTES  # of all names together; version 4 compresses names
@@ -87,16 +88,15 @@ def tracked_below(index: Path, prefix: str, *, folds_case: bool = False) -> Trac
     place = index, prefix, folds_case
     known, last = _remembered.get(place, ((), NOTHING))
     try:
-        descriptor = _opened(index)
+        file = opened(index)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return NOTHING
     except OSError:
         return last
     try:
-        status = os.fstat(descriptor)
-        state = state_of(status)
+        state = state_of(os.fstat(file.fileno()))
         if state != known:
-            names = paths_in(_content(descriptor, status), lambda hash_: _shared(index, hash_))
+            names = paths_in(_content(file), lambda hash_: _shared(index, hash_))
             below = _below(os.fsencode(prefix), names)
             if folds_case:
                 below = iter(sorted({name.lower() for name in below}))
@@ -109,29 +109,21 @@ def tracked_below(index: Path, prefix: str, *, folds_case: bool = False) -> Trac
     except OSError:
         return last
     finally:
-        os.close(descriptor)
+        file.close()
     return last
-
-
-def _opened(path: Path) -> int:
-    # O_NONBLOCK: opening must not wait if the file is a pipe.
-    return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
 
 
 def _shared(index: Path, hash_: str) -> bytes:
     """Return the content of the shared index, in which a split index keeps unchanged entries."""
-    descriptor = _opened(index.with_name(f"sharedindex.{hash_}"))
-    try:
-        return _content(descriptor, os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
+    with opened(index.with_name(f"sharedindex.{hash_}")) as file:
+        return _content(file)
 
 
-def _content(descriptor: int, status: os.stat_result) -> bytes:
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+def _content(file: BinaryIO) -> bytes:
+    size = os.fstat(file.fileno()).st_size
+    if size > MOST_BYTES:
         raise ValueError("not an index of git")
-    with open(descriptor, "rb", closefd=False) as file:
-        return file.read(status.st_size)
+    return file.read(size)  # `read` makes room for all that it is asked for
 
 
 def _below(prefix: bytes, names: Iterable[bytes]) -> Iterator[bytes]:

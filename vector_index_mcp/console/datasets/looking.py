@@ -22,6 +22,7 @@ from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError, Refusal
 from vector_index_mcp.errors import QueryError, UnknownError, VectorIndexError, counted
+from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.files.removal import size_of
 from vector_index_mcp.foreign import as_json, visible
 from vector_index_mcp.serving.loading import load_datasets
@@ -207,7 +208,7 @@ def _fault_of_metadata(described: Manifest) -> str:
     try:
         if not described.index.is_dir() or path.stat().st_size > _LARGEST_METADATA_BYTES:
             return ""
-        values = json.loads(path.read_bytes())
+        values = json.loads(content_of(path, _LARGEST_METADATA_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         return f"{path.name} cannot be read ({error}); make the dataset again"
     return "" if isinstance(values, dict) else f"{path.name} is no JSON object"

@@ -5,6 +5,7 @@ a shallow clone does. LanceDB would read them with the rights and keys of whoeve
 """
 
 import math
+import os
 import struct
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def check(folder: Path, most_entries: float = math.inf) -> None:
             if path.is_symlink() or not (path.is_dir() or path.is_file()):
                 raise DamagedIndexError(f"holds {name[:100]!r}, which is no plain file")
             if ".manifest" in name and path.is_file():
-                _check_manifest(path)
+                _check_manifest(above, name)
 
 
 def _refuse(error: OSError) -> None:
@@ -43,11 +44,14 @@ def _refuse(error: OSError) -> None:
         raise DamagedIndexError(f"cannot be read as a whole: {error.strerror}") from error
 
 
-def _check_manifest(path: Path) -> None:
+def _check_manifest(folder: str, name: str) -> None:
     try:
-        if path.stat().st_size > _LARGEST_MANIFEST_BYTES:
-            raise ValueError("a manifest is too large")
-        fields = _fields_in(path.read_bytes())
+        with within.opened(Path(folder), name) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > _LARGEST_MANIFEST_BYTES:
+                raise ValueError("a manifest is too large")
+            data = file.read(size)
+        fields = _fields_in(data)
     except (ValueError, struct.error, IndexError) as error:
         raise DamagedIndexError("is damaged or incomplete") from error
     if _OTHER_PLACES in fields:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from vector_index_mcp.files.plain import opened
 from vector_index_mcp.files.repository import path_of_setting, users_attributes
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk
@@ -100,7 +101,8 @@ def _elsewhere(disk: Disk, repository: Repository, words: Sequence[bytes]) -> It
     places = users_attributes(named if own is None else str(_plain_file(disk, own)))
     for path in places:
         try:
-            if os.path.isfile(path):
-                yield path.read_bytes() if path.stat().st_size <= _MOST_BYTES else words[0]
-        except OSError:  # git cannot read it, either
+            with opened(path) as file:
+                data = file.read(_MOST_BYTES + 1)
+        except (OSError, ValueError):  # git cannot read it, either
             continue
+        yield data if len(data) <= _MOST_BYTES else words[0]

@@ -17,6 +17,7 @@ LEFT = (OLD, PART)
 """What the names end with that files have in the work folder."""
 KEPT = ".kept"
 """The ending for what nobody removes: an old file that could not be put back."""
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # opening a named pipe must not block
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
@@ -57,9 +58,13 @@ def mode_of(folder: beneath.Folder, name: str) -> int | None:
         status = folder.status(name)
     except FileNotFoundError:
         return None
+    _check_is_plain(status)
+    return stat.S_IMODE(status.st_mode)
+
+
+def _check_is_plain(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EISDIR, "no plain file")
-    return stat.S_IMODE(status.st_mode)
 
 
 def copy_of_file(folder: beneath.Folder, name: str) -> Copied:
@@ -67,9 +72,10 @@ def copy_of_file(folder: beneath.Folder, name: str) -> Copied:
 
     def copy(descriptor: int) -> None:
         with (
-            os.fdopen(folder.open(name, os.O_RDONLY), "rb") as source,
+            os.fdopen(folder.open(name, _READ), "rb") as source,
             os.fdopen(descriptor, "wb", closefd=False) as target,
         ):
+            _check_is_plain(os.fstat(source.fileno()))
             shutil.copyfileobj(source, target)
 
     return Copied(copy)
