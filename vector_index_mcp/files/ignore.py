@@ -25,6 +25,7 @@ from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.patterns import MOST_COMPILED_CHARS, Patterns, patterns_of
 from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.files.tracked import NOTHING, Tracked, tracked_below
+from vector_index_mcp.files.users import may_decide
 
 OWN_IGNORE_FILE = ".vectorindexignore"
 IGNORE_FILES = (".gitignore", OWN_IGNORE_FILE)
@@ -131,8 +132,9 @@ class Ignore:
             above = self.rules_below(folder.rpartition("/")[0])
             if not above.is_ignored and above.ignore(folder, True):
                 above = replace(above, is_ignored=True)
-            if os.path.lexists(self._root / folder / ".git"):
-                if repository.is_top(self._root / folder):
+            top, git = self._root / folder, self._root / folder / ".git"
+            if os.path.lexists(git):
+                if repository.is_top(top) and may_decide((top, git), self._root):
                     above = self._of_repository(above, folder)
                 self._inner.setdefault(folder, above)
             known = self._rules[folder] = self._load(above, folder)
@@ -191,11 +193,11 @@ class Ignore:
 
     def sources(self) -> list[Path]:
         """Return the files outside of the walked folders that rules come from, existing or not."""
-        top = repository.top_of(self._root)
         found = [path for path, _, _ in _rule_files_around(self._root)]
         found += repository.settings_of(self._root)
-        tops = [self._root / inner for inner in list(self._inner)]  # other threads add some
-        for each in tops if top is None else [top, *tops]:
+        inner = [self._root / top for top in list(self._inner)]  # other threads add some
+        # One that is no repository yet may become one.
+        for each in [*repository.marked_above(self._root), *inner]:
             found += repository.git_files_of(each)
         # An excludes file is often a link to a file elsewhere.
         return list(dict.fromkeys([*found, *(Path(os.path.realpath(path)) for path in found)]))

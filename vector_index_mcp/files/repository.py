@@ -14,6 +14,7 @@ from pathlib import Path
 
 from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.files.state import State, state_of
+from vector_index_mcp.files.users import may_decide
 
 _log = logging.getLogger(__name__)
 
@@ -29,9 +30,28 @@ _last_settings: dict[Path, Mapping[str, str]] = {}  # git's last answer, by fold
 
 
 def top_of(folder: Path) -> Path | None:
-    """Return the top of the repository that `folder` lies in; None if it lies in none."""
-    every = (folder, *folder.parents)
-    return next((above for above in every if os.path.exists(above / ".git")), None)
+    """Return the top of the repository that `folder` lies in; None if it lies in none.
+
+    A `.git` that is no repository to git counts if there is no other one: what its owner wants to
+    be ignored is not indexed because a mount or a file of git's is missing.
+    """
+    found = marked_above(folder)
+    return next(filter(is_top, found), found[0] if found else None)
+
+
+def marked_above(folder: Path) -> list[Path]:
+    """Return the folders with a `.git`, from `folder` upwards to the first one that is a top.
+
+    Git refuses the repository of a stranger. It is passed over here, since it must neither hide
+    files nor switch off the rules of a repository around it.
+    """
+    found: list[Path] = []
+    for above in (folder, *folder.parents):
+        if os.path.exists(above / ".git") and may_decide((above, above / ".git"), folder):
+            found.append(above)
+            if is_top(above):
+                break
+    return found
 
 
 def is_top(folder: Path) -> bool:

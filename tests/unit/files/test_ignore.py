@@ -20,6 +20,8 @@ from vector_index_mcp.files.scan import walk
 # None of the built-in patterns matches one of these.
 NAMES = ["a", "b", "ab", "a.x", "b.x", "A", "a b", "#a", "!b", "[a]", "a*", "a-b", "a\\b", "a]"]
 
+NOBODY = 65_534
+
 
 @contextmanager
 def user_of(home: Path) -> Iterator[None]:
@@ -282,6 +284,48 @@ def test_a_folder_that_is_no_repository_to_git_switches_off_no_rules(
     assert (
         subprocess.run(["git", "check-ignore", "-q", "sub/private.txt"], cwd=fresh).returncode == 0
     )
+
+
+@pytest.mark.parametrize("name", ["inner/.git/HEAD", "inner/.git/x", "inner/.git"])
+def test_the_rules_around_a_project_hold_though_it_has_a_git_folder_that_is_no_repository(
+    fresh: Path, name: str
+) -> None:
+    build(fresh, {".gitignore": "private-*.txt\n", name: "garbage"})
+    build(
+        fresh, dict.fromkeys(["inner/private-a.txt", "inner/a.txt", "inner/deep/private-b.txt"], "")
+    )
+    assert by_us(fresh / "inner") == {"a.txt"}
+    assert by_us(fresh / "inner/deep") == set()
+    places = Ignore(Folder(fresh / "inner")).sources()
+    assert {fresh / ".git/HEAD", fresh / ".gitignore"} <= {*places}
+    if name != "inner/.git":
+        assert fresh / "inner/.git/HEAD" in places  # it may become a repository
+        shutil.rmtree(fresh / "inner/.git")
+        git(fresh / "inner", "init", "-q")
+        assert by_us(fresh / "inner") == {"a.txt", "private-a.txt", "deep/private-b.txt"}
+
+
+def test_a_worktree_whose_repository_is_not_there_obeys_its_own_rules(tmp_path: Path) -> None:
+    build(tmp_path, {".git": "gitdir: /nowhere/.git/worktrees/x\n", ".gitignore": "*.x\n"})
+    build(tmp_path, {"a/b": "", "a/b.x": ""})
+    assert by_us(tmp_path / "a") == {"b"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+@pytest.mark.parametrize("theirs", [".", ".git"])
+def test_the_repository_of_a_stranger_decides_nothing_below_it(fresh: Path, theirs: str) -> None:
+    build(fresh, {".gitignore": "*.txt\n", "shared/.gitignore": "*.x\n"})
+    build(fresh, dict.fromkeys(["shared/mine/a.x", "shared/mine/a.txt", "shared/mine/b"], ""))
+    git(fresh / "shared", "init", "-q")
+    assert by_us(fresh) == {".gitignore", "shared/.gitignore", "shared/mine/a.txt", "shared/mine/b"}
+    assert by_us(fresh / "shared/mine") == {"a.txt", "b"}
+    os.chown(fresh / "shared" / theirs, NOBODY, NOBODY)
+    assert by_us(fresh) == {".gitignore", "shared/.gitignore", "shared/mine/b"}
+    shutil.rmtree(fresh / ".git")
+    assert by_us(fresh / "shared/mine") == {"a.x", "a.txt", "b"}
+    for path in [fresh / "shared", *(fresh / "shared").rglob("*")]:
+        os.chown(path, NOBODY, NOBODY)  # as in a container of root
+    assert by_us(fresh / "shared/mine") == {"a.txt", "b"}
 
 
 def test_the_built_in_list_holds_without_git(tmp_path: Path) -> None:
