@@ -239,6 +239,15 @@ def test_an_ignore_file_that_is_not_read_is_warned_of(case, tmp_path, how):
     assert (finding.verdict, finding.words) == (WARNING, f"not read: {rules}")
 
 
+@pytest.mark.parametrize("fault", ["[core", "[core]\nignorecase = maybe", "[core]\nexcludesFile"])
+def test_settings_that_git_cannot_read_are_warned_of(case, tmp_path, monkeypatch, fault):
+    (tmp_path / "gitconfig").write_text(f"{fault}\n", encoding="utf-8")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    finding = places.git_rules(case)
+    assert finding.verdict is WARNING
+    assert finding.words.startswith("git does not tell its settings: ")
+
+
 def test_settings_are_told_with_where_they_come_from(case, tmp_path, monkeypatch):
     monkeypatch.setenv("VECTOR_INDEX_MAX_FILE_BYTES", "5")
     file = tmp_path / "settings.env"

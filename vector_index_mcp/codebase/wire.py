@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
-from vector_index_mcp.indexing.status import DISOBEYED
 from vector_index_mcp.indexing.writing.run import Run
 from vector_index_mcp.processes import memory
 
@@ -224,7 +223,7 @@ async def index_status(codebase: "Codebase") -> IndexStatus:
         skipped_files={record.key: record.reason for record in now.passed_over},
         masked_credential_count=now.masked,
         masked_files=list(now.masked_files),
-        failed={r.key: r.reason for r in now.failed} | dict.fromkeys(now.disobeyed, DISOBEYED),
+        failed={r.key: r.reason for r in now.failed} | dict(now.disobeyed),
         cut_by_lines={record.key: record.reason for record in now.cut_by_lines},
         unreadable_folders=list(now.unreadable),
         last_changes=[

@@ -31,7 +31,6 @@ from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.reasons import SKIPPED
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.service import LiveIndex
-from vector_index_mcp.indexing.status import DISOBEYED
 
 _log = logging.getLogger(__name__)
 
@@ -379,7 +378,7 @@ class Documents:
             skipped_files=tuple(map(_named, ledger.with_state(SKIPPED)[:_MOST_SKIPPED])),
             failed=(
                 *map(_named, status.failed),
-                *(f"{key}: {DISOBEYED}" for key in status.disobeyed),
+                *(f"{key}: {why}" for key, why in status.disobeyed.items()),
             ),
             model={
                 "state": status.progress.embedder_state,

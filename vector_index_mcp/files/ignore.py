@@ -56,6 +56,19 @@ RULES = ".git/"
 """Reported instead of a path when rules from outside of the folder may have changed. No file has
 this path."""
 
+SETTINGS = ".git/config"
+"""Stands for all settings of git where they cannot be read."""
+DISOBEYED = (
+    "not obeyed: what it excludes is indexed; make it a file that can be read, of at most 1 MB, "
+    "and of 2 MB together with those above it"
+)
+"""What is wrong with an ignore file of `Ignore.disobeyed`."""
+UNKNOWN = (
+    "not obeyed: git does not tell its settings ({}), so what your core.excludesFile excludes may "
+    "be indexed; correct them"
+)
+"""What is wrong with git's settings there."""
+
 _LARGEST_IGNORE_FILE_BYTES = 1_000_000
 _MOST_LEVELS = 200  # of nested folders; the work for a folder grows with the length of its path
 
@@ -121,9 +134,11 @@ class Ignore:
         # By repository below the root, complete or not: the rules at its top when the whole folder
         # was last checked.
         self._inner: dict[str, Rules] = {}
-        self.disobeyed: list[str] = []
-        """The ignore files met so far that git may obey and this does not: they are too large."""
+        self.disobeyed: dict[str, str] = {}
+        """The ignore files met so far that git may obey and this does not, and why."""
         self._rules: dict[str, Rules] = {"": self._load(_top_rules(folder), "")}
+        if fault := repository.fault_of_settings(repository.top_of(self._root) or self._root):
+            self.disobeyed[SETTINGS] = UNKNOWN.format(fault)
 
     def rules_below(self, folder: str) -> Rules:
         """Return the rules for the entries of `folder` (root-relative; empty for the root)."""
@@ -170,7 +185,8 @@ class Ignore:
             newer: The rules as they are now; this reads git's index.
             in_repositories: Whether to check the repositories below the root as well.
         """
-        if self._rules[""] != newer._rules[""]:
+        faults = (ignore.disobeyed.get(SETTINGS) for ignore in (self, newer))
+        if self._rules[""] != newer._rules[""] or len({*faults}) > 1:
             return True
         asked = list(self._tracked.items())
         if any(not tracked.is_same(newer._tracked_in(top)) for top, tracked in asked):
@@ -227,7 +243,7 @@ class Ignore:
             more = rules.push(text or "", strip=strip, is_gits=name != OWN_IGNORE_FILE)
             # Beyond that the rules of a folder would push each other out at each question.
             if text is None or more.cost() > MOST_COMPILED_CHARS:
-                self.disobeyed.append(f"{folder}/{name}" if folder else name)
+                self.disobeyed[f"{folder}/{name}" if folder else name] = DISOBEYED
             else:
                 rules = more
         return rules

@@ -9,7 +9,6 @@ import logging
 import os
 import re
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 from vector_index_mcp.files.plain import content_of
@@ -24,9 +23,10 @@ _NONE_IS_SET = 1  # the status of `git config`; others mean that it could not re
 _LONGEST_POINTER_BYTES = 10_000
 # As git wants it (`validate_headref` in path.c); otherwise the rules of the repository above hold.
 _HEAD = re.compile(r"ref:\s{0,9}refs/|[0-9a-f]{40}")
-_EXCLUDES_FILE, _IGNORES_CASE = "core.excludesfile", "core.ignorecase"
-_TRUE = frozenset({"true", "yes", "on", "1"})
-_last_settings: dict[Path, Mapping[str, str]] = {}  # git's last answer, by folder
+_EXCLUDES_FILE, _IGNORES_CASE = "core.excludesFile", "core.ignorecase"
+_TYPES = {_EXCLUDES_FILE: "path", _IGNORES_CASE: "bool"}
+_last_settings: dict[tuple[Path, str], str | None] = {}  # git's last answer, by folder and setting
+_faults: dict[tuple[Path, str], str] = {}  # why it has never answered
 
 
 def top_of(folder: Path) -> Path | None:
@@ -143,7 +143,7 @@ def _attributes_of_the_system() -> tuple[Path, ...]:
 
 def excludes_file(folder: Path) -> Path | None:
     """Return the user's own excludes file; None if there is none."""
-    named = _settings(folder).get(_EXCLUDES_FILE)
+    named = _setting(folder, _EXCLUDES_FILE)
     if named is None:
         return _config_home() / "git" / "ignore"
     return folder / named if named else None
@@ -151,29 +151,40 @@ def excludes_file(folder: Path) -> Path | None:
 
 def ignores_case(folder: Path) -> bool:
     """Return whether the case of letters does not count in paths, as on most macOS and Windows."""
-    return _settings(folder).get(_IGNORES_CASE, "").lower() in _TRUE
+    return _setting(folder, _IGNORES_CASE) == "true"
 
 
-def _settings(folder: Path) -> Mapping[str, str]:
-    """Return git's settings that decide what is ignored.
+def fault_of_settings(folder: Path) -> str:
+    """Return why git has never told what it ignores in a folder; empty if it has."""
+    for name in _TYPES:
+        _setting(folder, name)
+    return next((_faults[folder, name] for name in _TYPES if (folder, name) in _faults), "")
+
+
+def _setting(folder: Path, name: str) -> str | None:
+    """Return one of git's settings that decide what is ignored; None if it is not set.
 
     Only git knows them, because settings may include other files. Asking starts a process, so git
     is asked again only when the settings have changed, or when it could not answer, as while
     somebody edits them: its last answer holds meanwhile, since without the user's excludes file we
-    would read what git ignores.
+    would read what git ignores. Each is asked for alone, so that a bad value spoils no other one.
     """
+    place = folder, name
     try:
-        found = _asked_settings(folder, tuple(map(_state_of, settings_of(folder))))
+        found = _asked_setting(folder, name, tuple(map(_state_of, settings_of(folder))))
     except (OSError, subprocess.SubprocessError) as error:
         _log.warning("git does not say what it ignores in %s: %s", folder, error)
-        return _last_settings.get(folder, {})
-    _last_settings[folder] = found
+        if place not in _last_settings:
+            _faults[place] = str(error)
+        return _last_settings.get(place)
+    _faults.pop(place, None)
+    _last_settings[place] = found
     return found
 
 
 def forget_settings() -> None:
     """Ask git again next time: a file that its settings include may have changed."""
-    _asked_settings.cache_clear()
+    _asked_setting.cache_clear()
 
 
 def _state_of(path: Path) -> tuple[str, State]:
@@ -183,18 +194,17 @@ def _state_of(path: Path) -> tuple[str, State]:
         return str(path), (0, 0, 0, 0)
 
 
-@functools.lru_cache(maxsize=16)
-def _asked_settings(folder: Path, state: tuple[tuple[str, State], ...]) -> Mapping[str, str]:
-    """Ask git for its settings; `state` is what they depend on.
+@functools.lru_cache(maxsize=32)
+def _asked_setting(folder: Path, name: str, state: tuple[tuple[str, State], ...]) -> str | None:
+    """Ask git for a setting; `state` is what it depends on.
 
     Raises:
         OSError: If git cannot be started any more.
-        subprocess.SubprocessError: If it does not answer in time, or cannot read the settings.
+        subprocess.SubprocessError: If it does not answer in time, or cannot read the setting.
     """
-    wanted = f"^({re.escape(_EXCLUDES_FILE)}|{re.escape(_IGNORES_CASE)})$"
     try:
         answer = subprocess.run(
-            ["git", "config", "-z", "--type=path", "--get-regexp", wanted],
+            ["git", "config", "-z", f"--type={_TYPES[name]}", "--get", name],
             cwd=folder,
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -203,16 +213,15 @@ def _asked_settings(folder: Path, state: tuple[tuple[str, State], ...]) -> Mappi
             check=False,
         )
     except FileNotFoundError:  # it is not installed, or the folder is gone
-        if _last_settings.get(folder):
+        if _last_settings.get((folder, name)):
             raise
-        return {}
+        return None
     if answer.returncode == _NONE_IS_SET:
-        return {}
+        return None
     if answer.returncode != 0:
         words = answer.stderr.decode("utf-8", "replace").strip()
         raise subprocess.SubprocessError(words or f"its exit status is {answer.returncode}")
-    lines = os.fsdecode(answer.stdout).split("\0")[:-1]
-    return {name: value for name, _, value in (line.partition("\n") for line in lines)}
+    return os.fsdecode(answer.stdout).removesuffix("\0")
 
 
 def _environment() -> dict[str, str]:

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 20
 """How many files a list names at most, such as that of failed files."""
-DISOBEYED = (
-    "not obeyed: what it excludes is indexed; make it a file that can be read, of at most 1 MB, "
-    "and of 2 MB together with those above it"
-)
-"""What is wrong with an ignore file of `Status.disobeyed`."""
 _OVER_LIMIT = "over the limit of files"
 
 
@@ -166,7 +161,7 @@ class Status:
     cut_by_lines: Sequence[FileRecord]
     unreadable: Sequence[str]
     """Keys of folders inside of the index's that cannot be read."""
-    disobeyed: Sequence[str]
+    disobeyed: Mapping[str, str]
     """Keys of ignore files that git obeys and this does not, being too large or unreadable."""
     absent: Mapping[str, str]
     """Folders of the index that are out of reach, by name, and why."""
@@ -249,7 +244,7 @@ def status_of(
         failed=[*islice(ledger.failed.values(), MOST_LISTED)],
         cut_by_lines=[*islice(ledger.cut_by_lines.values(), MOST_LISTED)],
         unreadable=outlook.unreadable[:MOST_LISTED] if outlook is not None else [],
-        disobeyed=outlook.disobeyed[:MOST_LISTED] if outlook is not None else [],
+        disobeyed=dict(islice(outlook.disobeyed.items(), MOST_LISTED)) if outlook else {},
         absent=absent,
         last_changes=last_changes,
         stalls=stalls,

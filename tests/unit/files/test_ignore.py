@@ -247,6 +247,30 @@ def test_what_git_ignores_stays_ignored_while_git_cannot_answer(
     assert by_us(fresh) == {"a.x", "a.z"}
 
 
+@pytest.mark.parametrize("case", ["ignorecase", "ignorecase = ", "ignorecase = maybe"])
+def test_a_value_of_one_setting_spoils_no_other_one(tmp_path: Path, case: str) -> None:
+    build(tmp_path, {"ours": "*.z\n", "root/a.z": "", "root/.gitignore": "B\n", "root/b": ""})
+    build(tmp_path, {"gitconfig": f"[core]\n\texcludesFile = {tmp_path}/ours\n\t{case}\n"})
+    with user_of(tmp_path):
+        found = by_us(tmp_path / "root")
+    assert found == {".gitignore"} | (set() if case == "ignorecase" else {"b"})
+
+
+def test_settings_that_git_cannot_read_are_told(tmp_path: Path) -> None:
+    build(tmp_path, {"gitconfig": "[core\n", "root/a": ""})
+    with user_of(tmp_path):
+        ignore = Ignore(Folder(tmp_path / "root"))
+        [(name, why)] = ignore.disobeyed.items()
+        assert name == ".git/config"
+        assert "bad config line 1" in why
+        build(tmp_path, {"gitconfig": "[core]\n"})
+        corrected = Ignore(Folder(tmp_path / "root"))
+        assert corrected.disobeyed == {}
+        assert ignore.is_outdated_by(corrected)
+        build(tmp_path, {"gitconfig": "[core\n"})  # while somebody edits them
+        assert Ignore(Folder(tmp_path / "root")).disobeyed == {}
+
+
 @pytest.mark.parametrize("edited", ["gitconfig", "repository/.git/config"])
 def test_what_git_ignores_stays_ignored_while_somebody_edits_its_settings(
     tmp_path: Path, edited: str
@@ -411,7 +435,7 @@ def test_nested_ignore_files_never_push_each_other_out_of_memory(
     ignore = Ignore(Folder(tmp_path))
     asked = [f"{folder}{name}" for folder in folders for name in "ac"]
     assert [path for path in asked if ignore.is_ignored(path, False)] == asked[::2]
-    assert ignore.disobeyed == ["x/y/.gitignore", "x/y/z/.gitignore"]
+    assert [*ignore.disobeyed] == ["x/y/.gitignore", "x/y/z/.gitignore"]
 
     monkeypatch.setattr("vector_index_mcp.files.patterns._Table", None)  # compiles nothing more
     assert ignore.is_ignored("x/y/z/a", False)

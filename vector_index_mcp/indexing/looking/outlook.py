@@ -147,9 +147,10 @@ class Outlook:
         return [key for view in self.views for key in view.unreadable]
 
     @property
-    def disobeyed(self) -> list[str]:
-        """Keys of ignore files that git obeys and this does not, being too large or unreadable."""
-        return [v.folder.key_of(path) for v in self.views for path in v.ignore.disobeyed]
+    def disobeyed(self) -> dict[str, str]:
+        """Keys of ignore files that git obeys and this does not, and why."""
+        found = ((v.folder, v.ignore.disobeyed.copy()) for v in self.views)
+        return {folder.key_of(path): why for folder, each in found for path, why in each.items()}
 
     @property
     def left_out(self) -> int:
