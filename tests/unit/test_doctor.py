@@ -111,6 +111,15 @@ def test_a_small_disk_is_told_by_its_kind_and_by_what_is_free(small_disk):
     assert "free some space" in finding.remedy
 
 
+def test_a_disk_that_takes_no_more_files_is_told(small_disk, monkeypatch):
+    monkeypatch.setattr(machine, "_TOO_LITTLE_BYTES", 0)
+    remount = ["mount", "-o", "remount,nr_inodes=20", str(small_disk)]
+    subprocess.run(remount, check=True)
+    finding = machine.disk(make_case(small_disk, small_disk))
+    assert (finding.verdict, "room for more files" in finding.words) == (WARNING, True)
+    assert "delete files" in finding.remedy
+
+
 def test_only_what_would_be_watched_is_counted(case):
     for folder in ("src/deep", "node_modules/x", "ignored/y"):
         (case.subject.project / folder).mkdir(parents=True)

@@ -1,6 +1,7 @@
 """Checks the machine: installed packages, processor, limits and disks."""
 
 import ctypes
+import math
 import os
 import platform
 import shutil
@@ -25,6 +26,7 @@ _WATCHES_TIGHT_SHARE = 0.5  # the limit counts the watches of all programs of th
 _FEW_DESCRIPTORS, _TOO_FEW_DESCRIPTORS = 256, 64  # an idle service has 22 to 30 open (measured)
 _SCAN_SECONDS = 2  # between two scans, if a scan takes less than 0.1 s (`indexing.freshness`)
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 1_000_000_000, 100_000_000
+_FEW_FILES = 1_000  # an index has some hundreds
 
 
 def versions(case: Case) -> Finding:
@@ -153,7 +155,21 @@ def disk(case: Case) -> Finding:
     remedy = f"free some space, or set {place} and VECTOR_INDEX_EMBEDDING_CACHE_DIR"
     if free < _TOO_LITTLE_BYTES:
         return failed(words, remedy)
+    for folder in folders:
+        if _files_left(existing(folder)) < _FEW_FILES:
+            return warning(
+                f"the disk of {folder} has hardly room for more files (`df -i`)",
+                remedy.replace("free some space", "delete files there"),
+            )
     return warning(words, remedy) if free < _LITTLE_BYTES else ok(words)
+
+
+def _files_left(folder: Path) -> float:
+    """How many files may still be made; some file systems have no limit, or tell none."""
+    if not hasattr(os, "statvfs"):
+        return math.inf
+    status = os.statvfs(folder)
+    return status.f_favail if status.f_files else math.inf
 
 
 def existing(path: Path) -> Path:

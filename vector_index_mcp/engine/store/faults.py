@@ -27,7 +27,9 @@ from vector_index_mcp.objects.faults import plain, quotable, reason_in
 _SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)|Os \{ code: (\d{1,5}),")  # told, and in panics
 # Errors that may pass, or that a person can mend; the index is not at fault.
 _REASONS = {
-    errno.ENOSPC: "the disk is full; free some space, indexing goes on by itself",
+    # The system does not tell whether it is bytes or inodes.
+    errno.ENOSPC: "the disk has no room left; free some space, or delete files if it takes no more "
+    "of them (`df -i`), and indexing goes on by itself",
     errno.EROFS: "the folder is read-only",
     errno.EACCES: "no permission",
     errno.EPERM: "no permission",
