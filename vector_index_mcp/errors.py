@@ -38,7 +38,7 @@ from collections.abc import Sequence
 from enum import StrEnum, auto
 
 _MEMORY = "end other programs, or raise the limit of memory (`ulimit -v`) where it is started"
-_SPACE = "free some space, or delete files if the disk takes no more of them (`df -i`)"
+_SPACE = "free some space"
 _RIGHTS = "give yourself permission, or choose another folder in the settings"
 _DESCRIPTORS = "raise the limit of open files (`ulimit -n 4096`) where it is started"
 _REMEDIES = {

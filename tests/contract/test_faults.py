@@ -143,7 +143,7 @@ async def test_a_disk_that_takes_no_more_files_is_not_said_to_lack_space_alone(s
     index = await Index.create(str(small_disk / "index"), Manifest(owner="/p", chunker="lines-1"))
     used = sum(1 for _ in small_disk.rglob("*")) + 1
     await anyio.run_process(["mount", "-o", f"remount,nr_inodes={used}", str(small_disk)])
-    with pytest.raises(StoreError, match=r"no room left; .*delete files .*df -i"):
+    with pytest.raises(StoreError, match=r"is full; .*delete files .*df -i"):
         await index.store.replace([document("a", "word one", "word two")], 1, {})
     index.close()
 
@@ -163,7 +163,7 @@ async def test_a_full_disk_is_named_and_leaves_the_index_as_it_was(small_disk):
     filler = small_disk / "filler"
     free = shutil.disk_usage(small_disk).free
     filler.write_bytes(b"\0" * (free - 300_000))
-    with pytest.raises(StoreError, match="the disk has no room left; free some space") as caught:
+    with pytest.raises(StoreError, match="the disk is full; free some space") as caught:
         await store.replace([large], 2, {})
     assert not isinstance(caught.value, DamagedIndexError)
     assert (await store.holdings(), await store.records()) == before
@@ -178,7 +178,7 @@ async def test_a_full_disk_is_named_and_leaves_the_index_as_it_was(small_disk):
         store.maintain(),
         index.adopt("/elsewhere"),
     ):
-        with pytest.raises(StoreError, match="the disk has no room left; free some space"):
+        with pytest.raises(StoreError, match="the disk is full; free some space"):
             await attempt
     assert (await store.holdings(), await store.records()) == before
 

@@ -66,11 +66,13 @@ async def test_a_search_that_reads_the_winners_alone_finds_the_same(store, docum
     texts = store.unread
     for wanted in documents[::100]:
         vector, words = vector_of(wanted.entries[0].chunk.text), [wanted.key.partition(".")[0]]
-        nearest, vectors = await texts.nearest(vector, 10, "cosine")
+        # As many as the other search looks at: the more, the better the index is at finding them.
+        nearest, vectors = await texts.nearest(vector, 30, "cosine")
         usual = await store.nearest(vector, 10)
         read = await texts.read([c.chunk for c in nearest], ["file_path"])
-        assert [row["file_path"] for row in read] == [c.chunk.key for c in usual]
-        assert [c.score for c in nearest] == pytest.approx([c.score for c in usual], abs=1e-5)
+        assert [row["file_path"] for row in read[:10]] == [c.chunk.key for c in usual]
+        scores = [c.score for c in usual]
+        assert [c.score for c in nearest[:10]] == pytest.approx(scores, abs=1e-5)
         assert vectors.keys() == {c.chunk.document_id for c in nearest}
         for metric in ("dot", "l2"):  # of unit vectors the same, found without the index
             [first], _ = await texts.nearest(vector, 1, metric)

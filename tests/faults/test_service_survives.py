@@ -219,14 +219,14 @@ async def test_a_full_disk_is_told_and_the_index_goes_on_when_there_is_space(
         write(project, {"two.py": "banana = 1\n"})
         (project / "sub/0.py").unlink()
         status = await in_error(client)
-        assert "the disk has no room left; free some space" in status["error_message"]
+        assert "the disk is full; free some space" in status["error_message"]
         assert status["indexed_file_count"] == 13
         assert (await found(client, "apple"))[0] == "one.py"
         note = (await call(client, "search_index", query="banana"))["note"]
         assert "Recent changes may be missing" in note
-        assert "the disk has no room left" in note
+        assert "the disk is full" in note
         message = await failing_call(client, "trigger_index", force_reindex=True)
-        assert "the disk has no room left; free some space" in message
+        assert "the disk is full; free some space" in message
         assert (await found(client, "apple"))[0] == "one.py"
 
         filler.unlink()
@@ -243,7 +243,7 @@ async def test_nobody_waits_for_a_run_for_as_long_as_the_disk_is_full(
         filler.write_bytes(b"\0" * shutil.disk_usage(small_disk).free)
         write(project, {"two.py": "banana = 1\n"})
         told = await failing_call(client, "trigger_index")
-        assert "the disk has no room left; free some space" in told
+        assert "the disk is full; free some space" in told
         status = await status_of(client)
         assert (status["status"], status["current_run"]) == ("ERROR", None)
     visited = codebase_of(project, FakeEmbedder(), uri=str(uri))  # as by a command
@@ -251,11 +251,11 @@ async def test_nobody_waits_for_a_run_for_as_long_as_the_disk_is_full(
         run = await visited.index.catching_up()
         with anyio.fail_after(PATIENCE_SECONDS):
             await run.finished.wait()
-        assert "the disk has no room left" in run.error
+        assert "the disk is full" in run.error
         answer = await visited.search("apple", 1)
         assert [hit.chunk.key for hit in answer.hits] == ["one.py"]
-        assert "the disk has no room left" in answer.note
-        with pytest.raises(StoreError, match="the disk has no room left"):
+        assert "the disk is full" in answer.note
+        with pytest.raises(StoreError, match="the disk is full"):
             await settle(visited.index)
         (project / "sub/0.py").unlink()  # which nobody reports to a visitor
         filler.unlink()
@@ -279,14 +279,14 @@ async def test_nobody_waits_for_vectors_for_as_long_as_the_disk_is_full(
 
         async def failed():
             status = await client.call_tool("get_status")
-            is_told = "has no room left" in (status.structured_content["error_message"] or "")
+            is_told = "is full" in (status.structured_content["error_message"] or "")
             return is_told and status.content[0].text
 
         assert "13 of 14 chunks have vectors\n" in await eventually(failed)
         report = await call(client, "trigger_index")
         assert not report["complete"]
         assert "All text is indexed" in report["message"]
-        assert "the disk has no room left; free some space" in report["message"]
+        assert "the disk is full; free some space" in report["message"]
         filler.unlink()
         assert (await call(client, "trigger_index"))["complete"]
         assert (await status_of(client))["error_message"] is None

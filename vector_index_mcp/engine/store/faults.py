@@ -28,7 +28,7 @@ _SYSTEM_ERROR = re.compile(r"\(os error (\d{1,5})\)|Os \{ code: (\d{1,5}),")  # 
 # Errors that may pass, or that a person can mend; the index is not at fault.
 _REASONS = {
     # The system does not tell whether it is bytes or inodes.
-    errno.ENOSPC: "the disk has no room left; free some space, or delete files if it takes no more "
+    errno.ENOSPC: "the disk is full; free some space, or delete files if it takes no more "
     "of them (`df -i`), and indexing goes on by itself",
     errno.EROFS: "the folder is read-only",
     errno.EACCES: "no permission",

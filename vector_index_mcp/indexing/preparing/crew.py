@@ -241,7 +241,7 @@ class Crew:
         """Call `do` in a thread, which is left alone if this call is cancelled."""
         try:
             return await self._threads.run(lambda _: do(), math.inf)
-        except NoThreadError:
+        except NoThreadError:  # a drive that hangs is less likely then
             return do()
 
     def _needs_crew(self, tasks: Sequence[Task]) -> bool:
