@@ -539,7 +539,7 @@ async def test_a_worker_whose_answer_is_none_is_replaced_and_that_is_logged(
 @pytest.mark.parametrize("line", ["no JSON", "[]", "5", "{}", "[" * 100_000])
 async def test_a_worker_that_cannot_read_a_request_ends_at_once_and_says_why(line):
     code = (
-        "import sys; from vector_index_mcp.engine import worker; "
+        "import sys; from vector_index_mcp.engine.models import worker; "
         "worker.main(sys.stdin.buffer, sys.stdout.buffer, int, '', 'cpu')"
     )
     command = [sys.executable, "-c", code]
