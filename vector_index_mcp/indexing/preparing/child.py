@@ -153,4 +153,7 @@ class Child:
                 await self.process.wait()
                 await self.process.aclose()
                 return
+            for stream in (self.process.stdin, self.process.stdout):
+                if stream is not None:
+                    await stream.aclose()
         _log.warning("a child that prepares files cannot be ended: process %d", self.process.pid)
