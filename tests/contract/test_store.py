@@ -492,6 +492,7 @@ async def test_the_rows_of_a_file_come_in_their_order_however_they_lie(store):
     assert [chunk.text for chunk, _ in found["a"]] == texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_indexed", [False, True])
 async def test_equally_good_rows_come_in_the_order_of_their_places(store, is_indexed):
     """And not in that in which they came, which a maintenance changes."""

@@ -202,6 +202,7 @@ def test_what_only_looks_like_a_list_or_table_of_secrets_stays(text: str) -> Non
     ],
     ids=range(14),
 )
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 def test_no_list_or_table_keeps_us_busy(text: str) -> None:
     masked(text)
