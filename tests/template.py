@@ -50,6 +50,10 @@ def main(number: int, names: list[str], address: str = "") -> None:
     warnings.filterwarnings("ignore", "lancedb fork support", RuntimeWarning)
     for name in ("ctypes", *names):
         importlib.import_module(name)
+    if background := sys.modules.get("lancedb.background_loop"):
+        # A fork closes what it inherits, and would close the descriptors of the loop that LanceDB
+        # begins in each fork. Only its synchronous functions, which nobody calls, need that loop.
+        background.LOOP._start = lambda: None
     gc.freeze()
     asked = socket.socket(fileno=number)
     strangers = socket.socket(socket.AF_UNIX)
