@@ -11,7 +11,7 @@ from vector_index_mcp.doctor.machine import existing
 from vector_index_mcp.errors import ProjectError, split_remedy
 from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import rule_files
-from vector_index_mcp.files.repository import fault_of_settings, top_of
+from vector_index_mcp.files.repository import told, top_of
 from vector_index_mcp.files.secrets import masked
 from vector_index_mcp.files.users import is_of_another_user
 from vector_index_mcp.settings import PREFIX, SECRETS, Settings
@@ -24,7 +24,7 @@ def git_rules(case: Case) -> Finding:
     files: dict[Path, bool] = {}
     for folder in case.subject.folders():
         files |= rule_files(folder.path)
-        if fault := fault_of_settings(top_of(folder.path) or folder.path):
+        if fault := told(top_of(folder.path) or folder.path).fault:
             return warning(
                 f"git does not tell its settings: {fault}",
                 "correct them; until then, files that your core.excludesFile excludes may be "

@@ -118,8 +118,8 @@ def _cells(cells: list[Any], language: str) -> Iterator[str]:
             yield f"```{language}\n{source}\n```"
             outputs = _named(cell, "outputs")
             printed = "".join(map(_output, outputs)) if isinstance(outputs, list) else ""
-            if _first_lines(printed):
-                yield f"```\n{_first_lines(printed)}\n```"
+            if shown := _first_lines(printed):
+                yield f"```\n{shown}\n```"
         else:
             yield source
 

@@ -136,9 +136,11 @@ class Ignore:
         self._inner: dict[str, Rules] = {}
         self.disobeyed: dict[str, str] = {}
         """The ignore files met so far that git may obey and this does not, and why."""
-        self._rules: dict[str, Rules] = {"": self._load(_top_rules(folder), "")}
-        if fault := repository.fault_of_settings(repository.top_of(self._root) or self._root):
-            self.disobeyed[SETTINGS] = UNKNOWN.format(fault)
+        top = repository.top_of(self._root)
+        told = repository.told(top or self._root)
+        self._rules: dict[str, Rules] = {"": self._load(_top_rules(folder, top, told), "")}
+        if told.fault:
+            self.disobeyed[SETTINGS] = UNKNOWN.format(told.fault)
 
     def rules_below(self, folder: str) -> Rules:
         """Return the rules for the entries of `folder` (root-relative; empty for the root)."""
@@ -209,9 +211,11 @@ class Ignore:
 
     def sources(self) -> list[Path]:
         """Return the files outside of the walked folders that rules come from, existing or not."""
-        found = [path for path, _, _ in _rule_files_around(self._root)]
+        top = repository.top_of(self._root)
+        excludes = repository.told(top or self._root).excludes_file
+        found = [path for path, _, _ in _rule_files_around(self._root, top, excludes)]
         found += repository.settings_of(self._root)
-        inner = [self._root / top for top in list(self._inner)]  # other threads add some
+        inner = [self._root / each for each in list(self._inner)]  # other threads add some
         # One that is no repository yet may become one.
         for each in [*repository.marked_above(self._root), *inner]:
             found += repository.git_files_of(each)
@@ -230,8 +234,8 @@ class Ignore:
         layers = tuple(layer for layer in rules.layers if not layer.is_gits)
         rules = replace(rules, layers=layers, top=folder)
         # The settings are those of the outer repository: asking each inner one starts a process.
-        excludes = repository.excludes_file(repository.top_of(self._root) or self._root)
-        for path in (excludes, repository.exclude_of(self._root / folder)):
+        told = repository.told(repository.top_of(self._root) or self._root)
+        for path in (told.excludes_file, repository.exclude_of(self._root / folder)):
             if path is not None:
                 rules = rules.push(_read(path), strip=len(folder) + 1, is_gits=True)
         return rules
@@ -284,12 +288,12 @@ def _usual_patterns(folder: Folder) -> Iterator[str]:
             yield pattern
 
 
-def _top_rules(folder: Folder) -> Rules:
+def _top_rules(folder: Folder, top: Path | None, told: repository.Told) -> Rules:
     root = folder.path
     rules = Rules().push("\n".join(_usual_patterns(folder)))
     rules = rules.push("\n".join(folder.selection.patterns))
-    rules = replace(rules, folds_case=repository.ignores_case(repository.top_of(root) or root))
-    for path, origin, may_be_link in _rule_files_around(root):
+    rules = replace(rules, folds_case=told.ignores_case)
+    for path, origin, may_be_link in _rule_files_around(root, top, told.excludes_file):
         text = _read(path) if may_be_link else _read_no_link(path) or ""
         is_gits = path.name != OWN_IGNORE_FILE
         rules = rules.push(text, prefix=_prefix(root, origin), is_gits=is_gits)
@@ -304,14 +308,20 @@ def _tracked(root: Path, folds_case: bool) -> Tracked:
     return tracked_below(index, prefix, folds_case=folds_case)
 
 
-def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
+def _rule_files_around(
+    root: Path, top: Path | None, excludes: Path | None
+) -> Iterator[tuple[Path, Path, bool]]:
     """Yield the files outside of the project that may have rules for all of it, weakest first.
+
+    Args:
+        root: The project's folder.
+        top: The top of the repository that it lies in; None if it lies in none.
+        excludes: The user's own excludes file; None if there is none.
 
     Yields:
         The file, the folder that its patterns are relative to, and whether git follows links there.
     """
-    top = repository.top_of(root)
-    if (excludes := repository.excludes_file(top or root)) is not None:
+    if excludes is not None:
         yield excludes, top or root, True
     if top is None:
         return
@@ -323,7 +333,8 @@ def _rule_files_around(root: Path) -> Iterator[tuple[Path, Path, bool]]:
 
 def rule_files(root: Path) -> dict[Path, bool]:
     """Return the existing ignore files for the whole project, and whether each one is read."""
-    around = list(_rule_files_around(root))
+    top = repository.top_of(root)
+    around = list(_rule_files_around(root, top, repository.told(top or root).excludes_file))
     outside = [path for path, _, may_be_link in around if may_be_link]
     above = [path for path, _, may_be_link in around if not may_be_link]
     inside = [*(root / name for name in IGNORE_FILES), *above]

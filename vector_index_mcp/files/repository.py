@@ -9,7 +9,9 @@ import logging
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.files.state import State, state_of
@@ -35,23 +37,33 @@ def top_of(folder: Path) -> Path | None:
     A `.git` that is no repository to git counts if there is no other one: what its owner wants to
     be ignored is not indexed because a mount or a file of git's is missing.
     """
-    found = marked_above(folder)
-    return next(filter(is_top, found), found[0] if found else None)
+    first = None
+    for above in _marked(folder):
+        if is_top(above):
+            return above
+        first = first or above
+    return first
 
 
 def marked_above(folder: Path) -> list[Path]:
-    """Return the folders with a `.git`, from `folder` upwards to the first one that is a top.
+    """Return the folders with a `.git`, from `folder` upwards to the first one that is a top."""
+    found: list[Path] = []
+    for above in _marked(folder):
+        found.append(above)
+        if is_top(above):
+            break
+    return found
+
+
+def _marked(folder: Path) -> Iterator[Path]:
+    """Yield the folders with a `.git`, from `folder` upwards.
 
     Git refuses the repository of a stranger. It is passed over here, since it must neither hide
     files nor switch off the rules of a repository around it.
     """
-    found: list[Path] = []
     for above in (folder, *folder.parents):
         if os.path.exists(above / ".git") and may_decide((above, above / ".git"), folder):
-            found.append(above)
-            if is_top(above):
-                break
-    return found
+            yield above
 
 
 def is_top(folder: Path) -> bool:
@@ -141,27 +153,29 @@ def _attributes_of_the_system() -> tuple[Path, ...]:
     return tuple(sorted(places))
 
 
-def excludes_file(folder: Path) -> Path | None:
-    """Return the user's own excludes file; None if there is none."""
-    named = _setting(folder, _EXCLUDES_FILE)
+class Told(NamedTuple):
+    """What git tells of its settings."""
+
+    excludes_file: Path | None
+    """The user's own excludes file; None if there is none."""
+    ignores_case: bool
+    """Whether the case of letters does not count in paths, as on most macOS and Windows."""
+    fault: str
+    """Why git has never told one of these; empty if it has."""
+
+
+def told(folder: Path) -> Told:
+    """Return what git tells of its settings in `folder`, as far as they decide what is ignored."""
+    state = tuple(map(_state_of, settings_of(folder)))
+    named, folds_case = (_setting(folder, name, state) for name in (_EXCLUDES_FILE, _IGNORES_CASE))
+    excludes = folder / named if named else None
     if named is None:
-        return _config_home() / "git" / "ignore"
-    return folder / named if named else None
+        excludes = _config_home() / "git" / "ignore"
+    fault = next((_faults[folder, name] for name in _TYPES if (folder, name) in _faults), "")
+    return Told(excludes, folds_case == "true", fault)
 
 
-def ignores_case(folder: Path) -> bool:
-    """Return whether the case of letters does not count in paths, as on most macOS and Windows."""
-    return _setting(folder, _IGNORES_CASE) == "true"
-
-
-def fault_of_settings(folder: Path) -> str:
-    """Return why git has never told what it ignores in a folder; empty if it has."""
-    for name in _TYPES:
-        _setting(folder, name)
-    return next((_faults[folder, name] for name in _TYPES if (folder, name) in _faults), "")
-
-
-def _setting(folder: Path, name: str) -> str | None:
+def _setting(folder: Path, name: str, state: tuple[tuple[str, State], ...]) -> str | None:
     """Return one of git's settings that decide what is ignored; None if it is not set.
 
     Only git knows them, because settings may include other files. Asking starts a process, so git
@@ -171,7 +185,7 @@ def _setting(folder: Path, name: str) -> str | None:
     """
     place = folder, name
     try:
-        found = _asked_setting(folder, name, tuple(map(_state_of, settings_of(folder))))
+        found = _asked_setting(folder, name, state)
     except (OSError, subprocess.SubprocessError) as error:
         _log.warning("git does not say what it ignores in %s: %s", folder, error)
         if place not in _last_settings:
