@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.files.users import is_of_another_user
 
 MARK = "index.mark"
@@ -38,19 +39,11 @@ def place_in(record: dict[str, Any]) -> _Place | None:
 
 def number_in(folder: Path) -> str | None:
     """The number in the mark of `folder`; None if there is no sound mark."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        if place_of(folder / MARK) is None:
-            return None
-        descriptor = os.open(folder / MARK, flags)
+        data = content_of(folder / MARK, _LONGEST_MARK_BYTES, follows_links=False)
     except OSError:
         return None
-    try:
-        text = os.read(descriptor, _LONGEST_MARK_BYTES).decode("ascii", "replace").strip()
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
+    text = data.decode("ascii", "replace").strip()
     return text if NUMBER.fullmatch(text) else None
 
 
