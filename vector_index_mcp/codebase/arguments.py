@@ -96,7 +96,8 @@ class SearchArguments(_Arguments):
         str,
         Field(
             description="What to look for: a question or description in plain words, an "
-            "identifier in any spelling, or both; or a path, an error or a stack trace",
+            "identifier in any spelling, or both; or a path, an error, a stack trace or a "
+            "regular expression",
             max_length=LONGEST_QUERY_CHARS,
         ),
         WrapValidator(_no_longer_than("query", LONGEST_QUERY_CHARS)),

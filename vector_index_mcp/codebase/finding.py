@@ -11,6 +11,7 @@ from vector_index_mcp.codebase.filters import files_of, why_nothing
 from vector_index_mcp.codebase.introduction import introduced, introducing
 from vector_index_mcp.codebase.lead import first_about
 from vector_index_mcp.codebase.named import Namer
+from vector_index_mcp.codebase.patterned import matched
 from vector_index_mcp.codebase.running_tests import asks_for_tests, saying_how
 from vector_index_mcp.codebase.wanted import Sample, Wanted
 from vector_index_mcp.engine.ranking.query import Query
@@ -145,6 +146,18 @@ class _Search:
 
     async def matching(self) -> Findings:
         """Find the chunks that match the query, behind a place or a text that it means."""
+        pattern, remark = self.wanted.query.pattern, ""
+        if pattern is not None:
+            matches, remark = await matched(pattern, self.limit, self.store, self.filters)
+            if matches:
+                return Findings(matches, remark=remark)
+            self.question.rephrase(pattern.plain)
+        found = await self._for_text()
+        found.remark = found.remark or remark
+        return found
+
+    async def _for_text(self) -> Findings:
+        """See `matching`, for a query that is no pattern, or one that matches nothing."""
         hits = await self._hits(self.wanted.query)
         text, ledger = self.wanted.query.text, self.question.ledger
         namer = Namer(text, hits, self.limit, self.store, ledger, self.filters, self.project)

@@ -20,8 +20,10 @@ def best_line(lines: Sequence[str], query: Query, symbols: Collection[str]) -> i
     A word counts the less, the more lines have it, and a little more in the query's own form.
     If no line has any, since the chunk was found by meaning: the first line that names one of
     `symbols`, which the chunk defines; else the first that is not blank.
+
+    If the query is a regular expression, it is the first line that matches.
     """
-    return _best(lines, _weighed(lines, query), symbols)
+    return _best(lines, _weighed(lines, query), query, symbols)
 
 
 class _Weighed(NamedTuple):
@@ -33,8 +35,12 @@ class _Weighed(NamedTuple):
     """How many words in the query's own form."""
 
 
-def _best(lines: Sequence[str], weighed: Sequence[_Weighed], symbols: Collection[str]) -> int:
+def _best(
+    lines: Sequence[str], weighed: Sequence[_Weighed], query: Query, symbols: Collection[str]
+) -> int:
     """See `best_line`."""
+    if query.pattern and (first := query.pattern.first_in(lines)) is not None:
+        return first
     scores = [sum(line.prefixes.values()) + _EXACT * line.exact for line in weighed]
     if not any(scores):
         names = {word for symbol in symbols for word in words(symbol)}
@@ -72,7 +78,7 @@ def best_lines(
     if not lines[-1].strip() and len(lines) > 1:
         lines.pop()
     weighed = _weighed(lines, query)
-    best = _best(lines, weighed, symbols) if at is None else min(at, len(lines) - 1)
+    best = _best(lines, weighed, query, symbols) if at is None else min(at, len(lines) - 1)
     first = _first_shown(weighed, best)
     shown = lines[first : first + 2 * _AROUND + 1]
     while len(shown) > 1 and sum(map(len, shown)) > _MOST_CHARS:

@@ -162,6 +162,8 @@ class Filters:
     """The keys of several files; a thousand of them cost a search 7 ms."""
     kind: str = ""
     """One of `kinds.Kind`."""
+    text: str = ""
+    """A regular expression that the chunk's text matches. All texts are read: 1 ms for 2,000."""
 
 
 NO_FILTERS = Filters()

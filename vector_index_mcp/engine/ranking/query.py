@@ -8,6 +8,7 @@ from itertools import islice
 
 from vector_index_mcp.engine.kinds import kinds_asked_for, names_tests
 from vector_index_mcp.engine.ranking.declaration import declared_in
+from vector_index_mcp.engine.ranking.pattern import Pattern, pattern_of
 from vector_index_mcp.engine.text import scripts
 from vector_index_mcp.engine.text.fields import symbol_word
 from vector_index_mcp.engine.text.spelling import composed
@@ -59,20 +60,30 @@ class Query:
     text: str
 
     @cached_property
+    def pattern(self) -> Pattern | None:
+        """The regular expression that the query is; None if it is text."""
+        return pattern_of(self.text)
+
+    @cached_property
+    def plain(self) -> str:
+        """The text without the signs of a regular expression."""
+        return self.pattern.plain if self.pattern else self.text
+
+    @cached_property
     def tokens(self) -> list[str]:
         """The distinct words as typed, without punctuation."""
-        tokens = (token.rstrip(".:") for token in _TOKEN.findall(self.text))
+        tokens = (token.rstrip(".:") for token in _TOKEN.findall(self.plain))
         return list(dict.fromkeys(filter(None, tokens)))
 
     @cached_property
     def words(self) -> list[str]:
         """The distinct words that are compared with those of a chunk."""
-        return _most_specific(query_words(self.text), _MOST_WORDS)
+        return _most_specific(query_words(self.plain), _MOST_WORDS)
 
     @cached_property
     def subject(self) -> list[str]:
         """`words` without the joined neighbours, so that each word counts once."""
-        known = set(words(self.text))
+        known = set(words(self.plain))
         return [word for word in self.words if word in known]
 
     @cached_property
@@ -99,7 +110,7 @@ class Query:
     def _is_alone(self, token: str) -> bool:
         """Return whether a token is all that the query says, and one word."""
         if token.isascii():
-            return not self.paths or bool(declared_in(self.text))
+            return not self.paths or bool(declared_in(self.plain))
         # More is a sentence in a script that has no spaces between words.
         unspaced = sum(map(len, filter(scripts.is_unspaced, scripts.parts(token))))
         return unspaced < _SHORTEST_UNSPACED
@@ -115,7 +126,7 @@ class Query:
 
         Of a pasted declaration, only the name that it declares.
         """
-        if declared := declared_in(self.text):
+        if declared := declared_in(self.plain):
             return [declared]
         names = (t for t in self.tokens if len(t) <= _LONGEST_NAME_CHARS and "/" not in t)
         return [name for name in names if name.lower() not in _ABOUT_SYMBOLS]
@@ -140,10 +151,11 @@ class Query:
     def is_question(self) -> bool:
         """Whether the query describes something in words, without identifiers, paths or quotes.
 
-        Nor has it the number of a release.
+        Nor has it the number of a release, nor is it a regular expression.
         """
-        is_short = len(self.subject) <= _LONGEST_QUESTION
-        return is_short and not (self.is_symbol or self.paths or self.phrases or self.versions)
+        if len(self.subject) > _LONGEST_QUESTION or self.pattern is not None:
+            return False
+        return not (self.is_symbol or self.paths or self.phrases or self.versions)
 
     @cached_property
     def asks(self) -> bool:
@@ -159,7 +171,7 @@ class Query:
     @cached_property
     def paths(self) -> list[str]:
         """The paths in the query: names with an extension, or with folders before them."""
-        named = filter(_names_file, _paths(self.text))
+        named = filter(_names_file, _paths(self.plain))
         below = (_UP_TO_ROOT.sub("", composed(path)) for path in named)
         return _both_ends(list(dict.fromkeys(filter(None, below))), _MOST_PATHS)
 

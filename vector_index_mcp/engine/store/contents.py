@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from vector_index_mcp.engine.store import schema
 from vector_index_mcp.engine.store.predicates import contains, is_among, matches, predicate_of
 from vector_index_mcp.engine.store.reach import Reach, to_the_end
-from vector_index_mcp.engine.types import NO_FILTERS, Claim, Filters, Vector
+from vector_index_mcp.engine.types import NO_FILTERS, Claim, Filters, StoredChunk, Vector
 
 
 class Contents:
@@ -26,6 +26,24 @@ class Contents:
             if where := predicate_of(filters):
                 rows = rows.where(where)
             return bool(await to_the_end(rows.to_list()))
+
+    async def count(self, filters: Filters) -> int:
+        """Return how many chunks fulfil `filters`.
+
+        Raises:
+            StoreError: If the index cannot be read, or a regular expression is none of Rust's.
+        """
+        with self._reach.asked("searching"):
+            return await to_the_end(self._chunks.count_rows(predicate_of(filters) or None))
+
+    async def placed(self, filters: Filters, most: int) -> list[StoredChunk]:
+        """Return `most` chunks that fulfil `filters`, in the order of their places."""
+        with self._reach.asked("searching"):
+            rows = self._chunks.query().select(schema.STORED_CHUNK_COLUMNS).limit(most)
+            if where := predicate_of(filters):
+                rows = rows.where(where)
+            found = schema.stored_chunks(await to_the_end(rows.to_list()))
+        return sorted(found, key=lambda chunk: (chunk.key, chunk.chunk_index))
 
     async def has_text(self, part: str, filters: Filters = NO_FILTERS) -> bool:
         """Return whether any chunk contains `part` in any case. Reads all texts: 1 ms for 2,000."""

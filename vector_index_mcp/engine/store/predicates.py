@@ -25,6 +25,8 @@ def predicate_of(filters: Filters) -> str:
         terms.append(matches("file_path", filters.path))
     if filters.kind:
         terms.append(_is_of(filters.kind))
+    if filters.text:
+        terms.append(matches("extracted_text_chunk", filters.text))
     return " AND ".join(terms)
 
 

@@ -1,0 +1,86 @@
+"""A query that is a regular expression finds what it matches, as grep would."""
+
+import pytest
+from fakes import FakeEmbedder
+from serving import call, codebase_of, serving, settled
+from writing import write
+
+pytestmark = pytest.mark.anyio
+
+FILES = {
+    "app/server.py": "class Server:\n    def handle_get(self):\n        self._client.get()\n",
+    "app/other.py": "# handle, def, client, class: words of patterns, and none matches\nx = 1\n",
+    "app/errors.py": "class ParseError(Exception):\n    pass\n\n\nclass LimitError(Exception):\n"
+    "    pass\n",
+    "app/users.py": "def get_user():\n    # TODO: a cache\n    pass\n\n\n"
+    "def set_user():\n    pass\n",
+    "docs/todo.md": "# The todo list\n\nA todo is a thing to be done. A fixme is another one.\n",
+    "data/phones.txt": "Call 555-1234 or 555-9876.\n",
+    "data/more.txt": "x\n",
+}
+
+
+@pytest.fixture(scope="module")
+async def client(tmp_path_factory):
+    root = write(tmp_path_factory.mktemp("patterns") / "project", FILES)
+    async with serving(codebase_of(root, FakeEmbedder())) as client:
+        await settled(client)
+        yield client
+
+
+def counted(count, more=""):
+    chunks = "1 chunk matches" if count == 1 else f"{count} chunks match"
+    return f"{chunks} the query as a regular expression{more}."
+
+
+@pytest.mark.parametrize(
+    ("query", "files", "more"),
+    [
+        (r"def\s+handle_\w+\(", {"app/server.py"}, ""),
+        (r"self\._client", {"app/server.py"}, ""),
+        (r"^class \w+Error", {"app/errors.py"}, ""),
+        (r"(get|set)_user", {"app/users.py"}, ""),
+        ("TODO|FIXME", {"app/users.py"}, ""),
+        (r"\bclass\s+server", {"app/server.py"}, ", if case is ignored"),
+        (r"\d{3}-\d{4}", {"data/phones.txt"}, ""),  # which has no words
+    ],
+)
+async def test_it_finds_all_that_matches_and_nothing_else(client, query, files, more):
+    answer = await call(client, "search_index", query=query)
+    results = answer["results"]
+    assert {hit["file_path"] for hit in results} == files
+    assert answer["note"].endswith(counted(len(results), more))
+
+
+async def test_the_snippet_is_around_the_line_that_matches(client):
+    answer = await call(client, "search_index", query=r"class L\w+\(", detail="snippets")
+    assert "class LimitError" in answer["results"][0]["extracted_text_chunk"]
+
+
+async def test_filters_hold_for_patterns_as_well(client):
+    answer = await call(client, "search_index", query=r"class\s+\w+", path="app/server.py")
+    assert {hit["file_path"] for hit in answer["results"]} == {"app/server.py"}
+
+
+async def test_pages_of_what_matches_do_not_overlap(client):
+    every = await call(client, "search_index", query=r"\w+\s+\w+", top_k=100)
+    places = [(hit["file_path"], hit["start_line"]) for hit in every["results"]]
+    assert len(places) > 4
+    paged = []
+    for offset in range(0, len(places), 2):
+        page = await call(client, "search_index", query=r"\w+\s+\w+", top_k=2, offset=offset)
+        paged += [(hit["file_path"], hit["start_line"]) for hit in page["results"]]
+    assert paged == places
+
+
+async def test_one_that_matches_nothing_is_searched_by_its_words(client):
+    answer = await call(client, "search_index", query=r"def\s+handle_\w+_later\(")
+    assert answer["results"][0]["file_path"] == "app/server.py"
+    assert "No chunk matches the query as a regular expression" in answer["note"]
+
+
+@pytest.mark.parametrize("query", [r"(?<=def )handle_\w+\(", r"(\w{100}){100}\(handle"])
+async def test_one_that_cannot_be_matched_is_searched_by_its_words(client, query):
+    answer = await call(client, "search_index", query=query)
+    assert answer["results"]
+    assert "not a regular expression of Rust's syntax" in answer["note"]

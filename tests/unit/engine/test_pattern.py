@@ -1,0 +1,75 @@
+"""Which queries are regular expressions, and which words they have."""
+
+import pytest
+
+from vector_index_mcp.engine.ranking.pattern import pattern_of
+from vector_index_mcp.engine.ranking.query import Query
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (r"class\s+Foo|def bar", "class Foo def bar"),
+        (r"is_.*_venv", "is_ _venv"),
+        (r"def\s+handle_\w+\(", "def handle_ ("),
+        (r"self\._client", "self._client"),
+        (r"^import .*json", "import json"),
+        (r"\bopen\b", "open"),
+        (r"(?i)(get|set)_user", "get set _user"),
+        (r"[A-Z_]+_TIMEOUT", "_TIMEOUT"),
+        (r"(?P<name>\w+)=\[[^\]]*\]", "=[ ]"),
+        (r"a{2,3}\d+", "a"),
+        ("TODO|FIXME", "TODO FIXME"),
+    ],
+)
+def test_a_regular_expression_is_recognised(text, plain):
+    found = pattern_of(text)
+    assert found is not None
+    assert found.regex == text
+    assert found.plain == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how are changed files noticed",
+        "what does .* do?",
+        "src/**/*.py",
+        "*.*",
+        "test_*.*",
+        r"src\server\d.py",
+        r"C:\project\.git\config",
+        r"App\Models\User",
+        "string | number",
+        "Vec<Option<T>>",
+        "int *p",
+        "x[0]",
+        "^1.2.3",
+        "user$",
+        "$HOME/.config",
+        "main(argc, argv)",
+        "TypeError: x is not a function (reading 'y')",
+        r"re.compile(" + r"\s+\w+ " * 9 + ")",  # a sample of code
+        "\\w+\n\\s+",
+        r"\w+" * 100,
+    ],
+)
+def test_anything_else_is_text(text):
+    assert pattern_of(text) is None
+
+
+def test_its_words_are_searched_and_not_its_signs():
+    query = Query(r"def\s+handle_\w+\(")
+    assert query.identifiers == ["handle_"]
+    assert query.words == ["def", "handle"]
+    assert not query.is_question
+
+
+@pytest.mark.parametrize(
+    ("regex", "line"),
+    [(r"b\w+\(", 2), (r"B\w+\(", 2), (r"^\s+c", 3), (r"zz\w+", None), (r"(?=b)b\w+", None)],
+)
+def test_the_first_line_that_matches_is_found(regex, line):
+    found = pattern_of(regex)
+    assert found is not None
+    assert found.first_in(["a = 1", "b = 2", "bb(3)", "  c", "bc()"]) == line

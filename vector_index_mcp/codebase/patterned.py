@@ -1,0 +1,77 @@
+"""Answers a query that is a regular expression with the chunks that match it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from vector_index_mcp.codebase.lead import led
+from vector_index_mcp.engine.ranking.pattern import Pattern
+from vector_index_mcp.engine.ranking.query import Query
+from vector_index_mcp.engine.ranking.search import search
+from vector_index_mcp.engine.store import Store
+from vector_index_mcp.engine.types import Filters, Hit, StoredChunk
+from vector_index_mcp.errors import StoreError, counted
+
+_LIKELY = 0.95  # together: one of them is what somebody looks for
+_NAME = "pattern"  # in explanations
+_FLAGS = ("(?m)", "(?mi)")  # every line has a beginning; if nothing matches so, in any case
+_NO_MATCH = "No chunk matches the query as a regular expression; its words were searched."
+_INVALID = (
+    "The query is not a regular expression of Rust's syntax, which has no look-around and no "
+    "backreferences; its words were searched."
+)
+_MOST_PLACED = 500  # chunks that match and have none of the words
+
+
+async def matched(
+    pattern: Pattern, limit: int, store: Store, filters: Filters
+) -> tuple[list[Hit], str]:
+    """Return the chunks that a pattern matches, those that suit its words best first.
+
+    It is LanceDB that matches, with Rust's expressions: none of them takes longer than its text.
+
+    Args:
+        pattern: What to match.
+        limit: How many hits at most.
+        store: The store to search.
+        filters: Which chunks count.
+
+    Returns:
+        The hits, and a sentence that tells how many chunks match. Without hits: that none does, or
+        that the expression is invalid.
+
+    Raises:
+        StoreError: If the index cannot be read any more.
+    """
+    within, count = filters, 0
+    try:
+        for flags in _FLAGS:
+            within = replace(filters, text=flags + pattern.regex)
+            if count := await store.contents.count(within):
+                break
+    except StoreError:  # of the expression; if not, the search for its words fails as well
+        return [], _INVALID
+    if not count:
+        return [], _NO_MATCH
+    found = await _best(pattern, limit, store, within)
+    verb = "matches" if count == 1 else "match"
+    ignored = ", if case is ignored" if within.text.startswith(_FLAGS[-1]) else ""
+    remark = f"{counted(count, 'chunk')} {verb} the query as a regular expression{ignored}."
+    return led(found, (), limit, name=_NAME, likely=_LIKELY), remark
+
+
+async def _best(
+    pattern: Pattern, limit: int, store: Store, within: Filters
+) -> Sequence[tuple[StoredChunk, Sequence[StoredChunk]]]:
+    """Return the best chunks, each with others of its file; last, those with none of the words."""
+    query = Query(pattern.plain)
+    hits = await search(store, query, _no_vector, limit, within) if query.words else []
+    found = [(hit.chunk, hit.also) for hit in hits]
+    if len(found) < limit:
+        shown = {hit.chunk.document_id for hit in hits}
+        placed = await store.contents.placed(within, _MOST_PLACED)
+        found += [(chunk, ()) for chunk in placed if chunk.document_id not in shown]
+    return found[:limit]
+
+
+async def _no_vector() -> None:
+    return None

@@ -1,0 +1,76 @@
+r"""Recognises a query that is a regular expression, as people type them for grep. Pure.
+
+`def\s+parse_\w+\(`, `self\._client`, `(get|set)_user` and `TODO|FIXME` are; questions, paths and
+globs are not.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_SIGNS = re.compile(
+    r"\\[swdSWD][+*?{]"  # `\s+`; `src\server` is a path
+    r"|(?:^|(?<=[\s(|]))\\b\w|\w\\b(?=$|[\s)|])"
+    r"|\\[.()\[\]{}+*?|^$]"
+    r"|(?<![*\s])\.[*+]"  # `*.*` is a glob
+    r"|^\.[*+]\w"
+    r"|\[\^?[\w-]+\][+*{]"
+    r"|\(\w{1,99}(?:\|\w{1,99}){1,99}\)"
+    r"|\(\?[:=!<iP]"
+    r"|^\^[^\W\d]"  # `^1.2.3` is a release
+)
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_NAMES = re.compile(r"\w{2,99}(?:\|\w{2,99}){1,99}")
+_LONGEST_CHARS = 200  # what is longer is a sample of code or a log
+_MOST_WORDS = 8
+_NO_TEXT = re.compile(
+    r"\\([^A-Za-z\s])"  # `\.`, a character as it is
+    r"|\\[A-Za-z](?:\{[\w ]{1,99}\})?"  # `\w`, `\p{Greek}`
+    r"|\[\^?\]?(?:\\.|[^\]\\])*\]"
+    r"|\(\?(?:P?<\w{1,99}>|[a-zA-Z-]{0,9}[:)]|<?[=!])"
+    r"|\{[\d, ]{1,99}\}"
+    r"|[.*+?^$|()]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression that somebody searches for."""
+
+    regex: str
+    """The expression as it was typed. It may be invalid, or use what Rust's have not."""
+    plain: str
+    """The words in it, without its signs; empty if it has none."""
+
+    def first_in(self, lines: Sequence[str]) -> int | None:
+        """Return the index of the first line that matches, in any case if none does so.
+
+        None if there is none. RE2 matches: unlike `re`, it takes no longer than the lines are long.
+        """
+        import pyarrow as pa  # 0.1 s, which only a command that searches for a pattern waits for
+        import pyarrow.compute as pc
+
+        for ignore_case in (False, True):
+            try:
+                found = pc.match_substring_regex(
+                    pa.array(lines, pa.string()), self.regex, ignore_case=ignore_case
+                )
+            except pa.ArrowInvalid:  # no expression of RE2's
+                return None
+            if (first := pc.index(found, True).as_py()) >= 0:
+                return int(first)
+        return None
+
+
+def pattern_of(text: str) -> Pattern | None:
+    """Return the regular expression that a query is; None if it is something else.
+
+    Who reads it as text loses little: `plain` has its words.
+    """
+    text = text.strip()
+    if len(text) > _LONGEST_CHARS or "\n" in text or len(text.split()) > _MOST_WORDS:
+        return None
+    if _DRIVE.match(text) or not (_SIGNS.search(text) or _NAMES.fullmatch(text)):
+        return None
+    plain = _NO_TEXT.sub(lambda sign: sign[1] or " ", text)
+    return Pattern(text, " ".join(plain.split()))
