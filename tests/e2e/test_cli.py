@@ -144,6 +144,19 @@ def test_a_folder_of_an_indexed_project_gets_no_index_of_its_own(indexed):
     assert not (indexed.project / "server/.lancedb").exists()
 
 
+def test_who_stands_in_no_project_is_told_that_all_of_the_folder_is_indexed(place):
+    folder = place.folder / "downloads"
+    write(folder, {"one.py": "def rain(): pass\n", "sub/two.py": "x = 1\n"})
+    warning = f"{folder} has no repository, no project file such as package.json and no index yet"
+    status = place.run("status", cwd=folder)
+    assert "no repository" not in status.stderr  # which indexes nothing
+    first = place.run(*SEARCH, "rain", "--format", "grep", cwd=folder)
+    assert first.stderr.startswith(warning)
+    assert first.stdout == "one.py:1:def rain(): pass\n"
+    again = place.run(*SEARCH, "rain", "--format", "grep", cwd=folder)
+    assert "no repository" not in again.stderr
+
+
 def test_a_repository_in_an_indexed_project_uses_its_index_and_says_so(indexed):
     repository = indexed.project / "server"
     (repository / ".git").mkdir()

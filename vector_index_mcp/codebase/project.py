@@ -47,18 +47,18 @@ def indexed_above(folder: Path, configured: str, state_folder: Path) -> Path | N
     return next((f for f in every if has_record(f / configured, state_folder)), None)
 
 
-def enclosing(folder: Path, configured: str, state_folder: Path) -> Path:
+def enclosing(folder: Path, configured: str, state_folder: Path) -> Path | None:
     """The project around a folder: the nearest one with an index, else with one of `_MARKS`.
 
-    Marks of strangers do not count.
+    None if there is no such project. Marks of strangers do not count.
 
     Args:
-        folder: A resolved path; returned itself if there is no such project.
+        folder: A resolved path.
         configured: The setting for the index's place.
         state_folder: Where the records of our indexes lie.
     """
     looks_like_one = (f for f in _at_or_above(folder) if _is_marked(f, folder))
-    return indexed_above(folder, configured, state_folder) or next(looks_like_one, folder)
+    return indexed_above(folder, configured, state_folder) or next(looks_like_one, None)
 
 
 def _is_marked(above: Path, folder: Path) -> bool:

@@ -19,6 +19,12 @@ from vector_index_mcp.foreign import visible
 if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.settings import Settings
 
+_INDEXING = {"index", "search"}
+_NO_PROJECT = (
+    "{folder} has no repository, no project file such as package.json and no index yet; all files "
+    "in it are indexed. If you mean another folder, name it: vector-index-mcp {command} PATH"
+)
+
 
 def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     """Return the folder of the project that a command is about; correct the paths in `parsed`.
@@ -26,7 +32,8 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     Without a typed path, this is the project that contains the working directory. A typed folder
     inside a project that has an index means that project, since a second index would hold the same
     files again. Standard error then names the project, and a search is limited to the typed folder.
-    It also names the project if that lies around the repository that one stands in.
+    It also names the project if that lies around the repository that one stands in, and warns if a
+    command is about to index a folder that nobody has named and that does not look like a project.
 
     Afterwards, `parsed.path` is as it was typed, or a relative path to the project.
 
@@ -45,6 +52,9 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
         own = repository_around(folder)
         if own is not None and meant in own.parents:
             write(_used(str(own), meant), sys.stderr)
+        if found is None and parsed.command in _INDEXING:
+            said = _NO_PROJECT.format(folder=visible(str(folder)), command=parsed.command)
+            write(said, sys.stderr)
     elif meant != folder:
         parsed.path = os.path.relpath(meant)
         limit = ""
