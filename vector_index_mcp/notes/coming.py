@@ -6,7 +6,7 @@ as they are.
 """
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vector_index_mcp.notes.merging import merged
@@ -90,80 +90,122 @@ def by_merging(repository: Repository, base: str, ours: str, theirs: str, label:
         Refusal: If a commit cannot be read.
     """
     trees = [_entries(repository, commit) for commit in (base, ours, theirs)]
-    paths = {path for tree in trees for path in tree}
-    same = {path for path in paths if len({tree.get(path) for tree in trees}) == 1}
-    names = [tree[p][1] for tree in trees for p in (paths - same) & tree.keys()]
-    large = large_ones(repository, names)
-    apart = {
-        path
-        for path in paths
-        for tree in trees
-        if path in tree and (not _is_plain(tree[path]) or tree[path][1] in large)
-    }
-    found = _unread(trees, sorted(apart - same), label, theirs)
+    paths = sorted({path for tree in trees for path in tree})
+    every = [_Versions(path, *(tree.get(path) for tree in trees)) for path in paths]
+    changed = [each for each in every if not each.is_same]
+    large = large_ones(repository, [name for each in changed for _, name in each.entries])
+    found = _Wholes(every, label, theirs).decided(each for each in changed if each.is_whole(large))
     found.copies = {p: name for p, (mode, name) in found.taken.items() if mode in PLAIN}
     found.notes += [
         about_large(path) for path, name in sorted(found.copies.items()) if name in large
     ]
-    read = paths - same - apart
-    data = contents(repository, [tree[p][1] for tree in trees for p in read if p in tree])
-    old, own, other = ({p: data[t[p][1]] for p in read if p in t} for t in trees)
-    there = {*same, *apart, *found.taken}
-    standing = {p for p in there if _is_plain(found.taken.get(p, trees[1].get(p)))}
-    result = merged(old, own, other, label=label, unchanged=standing - found.files.keys())
+    texts = {each.path for each in changed if not each.is_whole(large)}
+    data = contents(repository, [tree[p][1] for tree in trees for p in texts & tree.keys()])
+    old, own, other = ({p: data[tree[p][1]] for p in texts & tree.keys()} for tree in trees)
+    unread = {each.path: each.own for each in every if each.path not in texts} | found.taken
+    unchanged = {path for path, entry in unread.items() if _is_plain(entry)} - found.files.keys()
+    result = merged(old, own, other, label=label, unchanged=unchanged)
     found.files |= result.files
     found.notes = [*result.notes, *found.notes]
     return found
 
 
-def _unread(trees: Sequence[Entries], paths: Sequence[str], label: str, theirs: str) -> Coming:
-    """Decide about each of `paths` as a whole."""
-    found = Coming()
-    known = {path for tree in trees for path in tree}
-    standing = {path for path in known if _stays(*(tree.get(path) for tree in trees))}
-    folders = {*around(standing)}
-    for path in paths:
-        old, own, new = (tree.get(path) for tree in trees)
-        if new in (own, old):
-            continue
-        if own != old and own is not None:
-            if new is None:
-                found.notes.append(_kept(path))
-            elif _is_plain(new):
-                place = beside(path, label_of(label), {*known, *around(known), *found.taken})
-                found.taken[place] = new
-                found.notes.append(f'{shown(path)} has two versions; one is kept as "{place}"')
-            else:
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """A path in the three commits of a merge; None where it does not exist."""
+
+    path: str
+    old: Entry | None
+    """In the last common commit."""
+    own: Entry | None
+    """On our side."""
+    new: Entry | None
+    """On their side."""
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [entry for entry in (self.old, self.own, self.new) if entry is not None]
+
+    @property
+    def is_same(self) -> bool:
+        return self.old == self.own == self.new
+
+    @property
+    def has_ours(self) -> bool:
+        """Whether our side has changed it, and not removed it."""
+        return self.own is not None and self.own != self.old
+
+    @property
+    def has_theirs(self) -> bool:
+        """Whether their side has changed or removed it, and not as ours did."""
+        return self.new not in (self.own, self.old)
+
+    @property
+    def stays(self) -> bool:
+        """Whether a merge leaves anything of it: what a side removes goes."""
+        if self.own == self.old:
+            return self.new is not None
+        return self.own is not None or self.new not in (None, self.old)
+
+    def is_whole(self, large: Collection[str]) -> bool:
+        """Return whether it is not read: some version is no file, or is among the `large` ones."""
+        return any(not _is_plain(entry) or entry[1] in large for entry in self.entries)
+
+
+class _Wholes:
+    """Decides about paths whose contents are not read."""
+
+    def __init__(self, every: Sequence[_Versions], label: str, theirs: str) -> None:
+        """Get to know all paths of the three commits; for the rest see `by_merging`."""
+        self._known = {each.path for each in every}
+        self._standing = {each.path for each in every if each.stays}
+        self._folders = {*around(self._standing)}
+        self._label = label
+        self._in_commit = f"ours stays, theirs is in the commit {theirs[:12]}"
+
+    def decided(self, paths: Iterable[_Versions]) -> Coming:
+        """Decide about some of the paths, in order."""
+        found = Coming()
+        for each in paths:
+            if not each.has_theirs:
+                continue
+            if each.has_ours:
+                self._keep(each, found)
+            elif each.new is None:
+                found.files[each.path] = None
+                _note_link(found, each)
+            elif self._is_in_the_way(each.path):
                 found.notes.append(
-                    f"{shown(path)} was changed on both sides; ours stays, theirs is in the "
-                    f"commit {theirs[:12]}"
+                    f"{shown(each.path)} is a file on one side and a folder on the other; "
+                    f"{self._in_commit}"
                 )
-        elif new is None:
-            found.files[path] = None
-            _note_link(found, path, own)
-        elif path in folders or not standing.isdisjoint(around([path])):
-            found.notes.append(
-                f"{shown(path)} is a file on one side and a folder on the other; ours stays, "
-                f"theirs is in the commit {theirs[:12]}"
-            )
+            else:
+                found.taken[each.path] = each.new
+                _note_link(found, each)
+                if each.own != each.old:
+                    found.notes.append(_kept(each.path))
+        return found
+
+    def _keep(self, each: _Versions, found: Coming) -> None:
+        """Keep our version, and theirs beside it if that is a file."""
+        if each.new is None:
+            found.notes.append(_kept(each.path))
+        elif _is_plain(each.new):
+            taken = {*self._known, *around(self._known), *found.taken}
+            place = beside(each.path, label_of(self._label), taken)
+            found.taken[place] = each.new
+            found.notes.append(f'{shown(each.path)} has two versions; one is kept as "{place}"')
         else:
-            found.taken[path] = new
-            _note_link(found, path, own)
-            if own != old:
-                found.notes.append(_kept(path))
-    return found
+            found.notes.append(f"{shown(each.path)} was changed on both sides; {self._in_commit}")
+
+    def _is_in_the_way(self, path: str) -> bool:
+        """Return whether a file at `path` would stand where a folder does, or below a file."""
+        return path in self._folders or not self._standing.isdisjoint(around([path]))
 
 
-def _stays(old: Entry | None, own: Entry | None, new: Entry | None) -> bool:
-    """Return whether a merge leaves anything of a path: one that a side removes goes."""
-    if own == old:
-        return new is not None
-    return own is not None or new not in (None, old)
-
-
-def _note_link(found: Coming, path: str, own: Entry | None) -> None:
-    if own is not None and not _is_plain(own):
-        found.links[path] = own[1]
+def _note_link(found: Coming, each: _Versions) -> None:
+    if each.own is not None and not _is_plain(each.own):
+        found.links[each.path] = each.own[1]
 
 
 def _kept(path: str) -> str:
