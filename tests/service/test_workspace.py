@@ -496,9 +496,13 @@ async def test_an_index_that_lacks_vectors_is_not_complete(client, services, mon
     monkeypatch.setattr(triggering, "PATIENCE_SECONDS", 0.5)
     services.codebases["tool"].index.embedder.hold()
     (root_of(services, "tool") / "new.py").write_text("def fresh_paint(): pass\n")
-    projects = (await call(client, "trigger_index"))["projects"]
-    assert [project["complete"] for project in projects] == [True, True, False]
-    assert projects[2]["message"] == (
-        "All text is indexed and can be found by words. Embedding goes on in the background."
-    )
+
+    async def embeds():
+        projects = (await call(client, "trigger_index"))["projects"]
+        assert [project["complete"] for project in projects] == [True, True, False]
+        return projects[2]["message"] == (
+            "All text is indexed and can be found by words. Embedding goes on in the background."
+        )
+
+    assert await eventually(embeds)
     services.codebases["tool"].index.embedder.release()
