@@ -6,15 +6,16 @@ Commands that read the whole index always open it in this process.
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.hits import SearchResult
 from vector_index_mcp.console import progress
+from vector_index_mcp.console.awaiting import awaited
 from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.engine.ranking.query import Query
@@ -23,13 +24,10 @@ from vector_index_mcp.errors import (
     Problem,
     StoreError,
     VectorIndexError,
-    first_of,
 )
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.serving.names import CODEBASE
 from vector_index_mcp.settings import Settings
-
-Result = TypeVar("Result")
 
 _STARTED = (
     "started a background service, which keeps the index up to date for the next search; it ends "
@@ -192,16 +190,3 @@ def _answer_of_service(
         return contact.call(
             endpoint, call, given, report, host_arguments, patience=patience, may_repeat=True
         )
-
-
-def awaited(ask: Callable[[], Awaitable[Result]]) -> Result:
-    """Run `ask` to its end and return its result.
-
-    An error of `ask` is raised without the exception groups that task groups wrap it in.
-    """
-    import anyio  # takes 0.04 s, which a command that asks a service saves
-
-    try:
-        return anyio.run(ask)
-    except ExceptionGroup as group:
-        raise first_of(group) from None

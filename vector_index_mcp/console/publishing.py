@@ -12,7 +12,7 @@ import anyio.to_thread
 from vector_index_mcp.background.endpoint import endpoint_of
 from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import progress
-from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.awaiting import awaited
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.engine.store import Index

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from vector_index_mcp import __version__
 from vector_index_mcp.background import contact, greeting
-from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.awaiting import awaited
 from vector_index_mcp.doctor.finding import (
     Case,
     Finding,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vector_index_mcp import __version__
-from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.awaiting import awaited
 from vector_index_mcp.console.datasets.arguments import HEALTH, SEARCH, VALIDATE
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.console.typed import resolved

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
-from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.awaiting import awaited
 from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, SEARCH
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.console.typed import resolved

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vector_index_mcp.console import progress
-from vector_index_mcp.console.commands import awaited
+from vector_index_mcp.console.awaiting import awaited
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.datasets import making, workshop

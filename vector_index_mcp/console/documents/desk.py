@@ -62,7 +62,7 @@ class Desk:
         self, call: str, given: dict[str, Any], show: progress.Show, *, waits: bool
     ) -> Any | None:
         # These import LanceDB: half a second that a command saves if a service runs.
-        from vector_index_mcp.console.commands import awaited
+        from vector_index_mcp.console.awaiting import awaited
         from vector_index_mcp.console.documents import local
 
         settings = self.load_settings()
