@@ -39,8 +39,8 @@ def _best(
     lines: Sequence[str], weighed: Sequence[_Weighed], query: Query, symbols: Collection[str]
 ) -> int:
     """See `best_line`."""
-    if query.pattern and (first := query.pattern.first_in(lines)) is not None:
-        return first
+    if query.pattern and (matching := query.pattern.matching(lines)):
+        return matching[0]
     scores = [sum(line.prefixes.values()) + _EXACT * line.exact for line in weighed]
     if not any(scores):
         names = {word for symbol in symbols for word in words(symbol)}

@@ -108,10 +108,10 @@ def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
     """Return one line `path:line:text` for each result, as grep writes it and editors read it.
 
     The line is the one that the query names by its number, or else the one that has the most words
-    of the query; of several, the first.
+    of the query; of several, the first. For a regular expression, these are all lines that match.
     """
     places = places_in(query.text)
-    return [_grep_line(hit, query, places, folder) for hit in result.results]
+    return [line for hit in result.results for line in _grep_lines(hit, query, places, folder)]
 
 
 def notes(result: SearchResult) -> list[str]:
@@ -122,10 +122,13 @@ def notes(result: SearchResult) -> list[str]:
     return [visible(line) for line in lines]
 
 
-def _grep_line(hit: SearchHit, query: Query, places: Sequence[Place], folder: str) -> str:
+def _grep_lines(
+    hit: SearchHit, query: Query, places: Sequence[Place], folder: str
+) -> Iterator[str]:
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    best = _line_that_matters(lines, hit, query, places)
-    return f"{_place(hit, folder)}:{hit.start_line + best}:{lines[best].rstrip()}"
+    matching = query.pattern.matching(lines) if query.pattern else []
+    for index in matching or [_line_that_matters(lines, hit, query, places)]:
+        yield f"{_place(hit, folder)}:{hit.start_line + index}:{lines[index].rstrip()}"
 
 
 def _line_that_matters(

@@ -137,7 +137,8 @@ def add_options(search: argparse.ArgumentParser) -> None:
         choices=("text", "json", "grep"),
         default="text",
         help="text for people; json: what the MCP tool returns if verbose; grep: path:line:text, "
-        "one line for each result, as editors read it: the first with most of the query's words",
+        "one line for each result, as editors read it: the first with most of the query's words; "
+        "all lines that match a regular expression",
     )
     search.add_argument(
         "--json", dest="format", action="store_const", const="json", help="short for --format json"

@@ -64,6 +64,15 @@ def test_a_header_tells_the_definitions_around_and_whether_it_is_stale():
     )
 
 
+def test_of_a_regular_expression_all_lines_that_match_are_printed():
+    found = result(hit(), hit("# none\n", "b.py"))
+    assert grep_lines(found, Query(r"\w+_config\(|x{1}"), ".") == [
+        "src/load.py:13:    def parse_config(self):",
+        'src/load.py:14:\treturn "x" * 42',
+        "b.py:10:# none",
+    ]
+
+
 def test_below_the_project_places_begin_where_one_stands(tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path / "src")

@@ -66,10 +66,16 @@ def test_its_words_are_searched_and_not_its_signs():
 
 
 @pytest.mark.parametrize(
-    ("regex", "line"),
-    [(r"b\w+\(", 2), (r"B\w+\(", 2), (r"^\s+c", 3), (r"zz\w+", None), (r"(?=b)b\w+", None)],
+    ("regex", "lines"),
+    [
+        (r"b\w+\(", [2, 4]),
+        (r"B\w+\(", [2, 4]),
+        (r"^\s+c", [3]),
+        (r"zz\w+", []),
+        (r"(?=b)b\w+", []),
+    ],
 )
-def test_the_first_line_that_matches_is_found(regex, line):
+def test_the_lines_that_match_are_found(regex, lines):
     found = pattern_of(regex)
     assert found is not None
-    assert found.first_in(["a = 1", "b = 2", "bb(3)", "  c", "bc()"]) == line
+    assert found.matching(["a = 1", "b = 2", "bb(3)", "  c", "bc()"]) == lines

@@ -42,10 +42,10 @@ class Pattern:
     plain: str
     """The words in it, without its signs; empty if it has none."""
 
-    def first_in(self, lines: Sequence[str]) -> int | None:
-        """Return the index of the first line that matches, in any case if none does so.
+    def matching(self, lines: Sequence[str]) -> list[int]:
+        """Return the indexes of the lines that match, in any case if none does so.
 
-        None if there is none. RE2 matches: unlike `re`, it takes no longer than the lines are long.
+        RE2 matches: unlike `re`, it takes no longer than the lines are long.
         """
         import pyarrow as pa  # 0.1 s, which only a command that searches for a pattern waits for
         import pyarrow.compute as pc
@@ -56,10 +56,10 @@ class Pattern:
                     pa.array(lines, pa.string()), self.regex, ignore_case=ignore_case
                 )
             except pa.ArrowInvalid:  # no expression of RE2's
-                return None
-            if (first := pc.index(found, True).as_py()) >= 0:
-                return int(first)
-        return None
+                return []
+            if indexes := pc.indices_nonzero(found).to_pylist():
+                return [int(index) for index in indexes]
+        return []
 
 
 def pattern_of(text: str) -> Pattern | None:
