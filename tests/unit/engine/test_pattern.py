@@ -34,6 +34,7 @@ def test_a_regular_expression_is_recognised(text, plain):
     [
         "how are changed files noticed",
         "what does .* do?",
+        r"where is `re.compile(r'\s+')` used",
         "src/**/*.py",
         "*.*",
         "test_*.*",

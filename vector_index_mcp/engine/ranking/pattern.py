@@ -20,6 +20,7 @@ _SIGNS = re.compile(
     r"|^\^[^\W\d]"  # `^1.2.3` is a release
 )
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_ASKS = re.compile(r"(?:does|how|is|what|when|where|which|who|why) ", re.IGNORECASE)
 _NAMES = re.compile(r"\w{2,99}(?:\|\w{2,99}){1,99}")
 _LONGEST_CHARS = 200  # what is longer is a sample of code or a log
 _MOST_WORDS = 8
@@ -70,7 +71,9 @@ def pattern_of(text: str) -> Pattern | None:
     text = text.strip()
     if len(text) > _LONGEST_CHARS or "\n" in text or len(text.split()) > _MOST_WORDS:
         return None
-    if _DRIVE.match(text) or not (_SIGNS.search(text) or _NAMES.fullmatch(text)):
+    if _DRIVE.match(text) or _ASKS.match(text):  # a question about an expression is none
+        return None
+    if not (_SIGNS.search(text) or _NAMES.fullmatch(text)):
         return None
     plain = _NO_TEXT.sub(lambda sign: sign[1] or " ", text)
     return Pattern(text, " ".join(plain.split()))
