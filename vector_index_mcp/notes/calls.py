@@ -41,6 +41,16 @@ The writer calls it while no other change is under way.
 """
 
 
+def planned(write: Write, store: Store, given: Given) -> Plan:
+    """Return the plan of a call that changes something. The writer calls this.
+
+    Raises:
+        Refusal: If the call cannot be answered, or nobody knows whose folder it would change.
+    """
+    Projects(store.disk).check()
+    return write(store, given)
+
+
 def project_of(store: Store, given: Given) -> Project:
     """Return the project that the arguments name.
 

@@ -86,8 +86,6 @@ def _changing(done: str, changed: Callable[[str, Given], str]) -> Callable[[Stor
 def _delete_project(store: Store, given: Given) -> Plan:
     name = given["project_id"]
     projects = Projects(store.disk)
-    if projects.problem:  # the folder of this name may be that of another project
-        raise Refusal(Code.FILE_SYSTEM_ERROR, f"{projects.problem}; nothing was changed")
     project = projects.find(name)
     if project is None:
         raise Refusal(Code.PROJECT_NOT_FOUND, f"Project '{name}' not found")

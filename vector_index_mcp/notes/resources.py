@@ -60,7 +60,7 @@ def addresses(store: Store) -> list[tuple[str, str, str]]:
 
 
 LeftOut = Callable[[], str]
-"""Says what of a project a sparse checkout leaves out; empty if that is nothing."""
+"""Says why something of a project may not be found; empty if nothing is known of that."""
 
 
 def project_in(address: str) -> str:

@@ -17,7 +17,7 @@ from vector_index_mcp.errors import VectorIndexError, counted, sentence
 from vector_index_mcp.indexing.remedies import Remedies
 from vector_index_mcp.notes import document_calls, main_calls, resources, store_calls, todo_calls
 from vector_index_mcp.notes.activity import Call, Log
-from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write
+from vector_index_mcp.notes.calls import Answer, Given, Read, Store, Write, planned
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.remote import Remote
@@ -212,7 +212,7 @@ class Notes:
 
     def _left_out(self, project_id: str) -> resources.LeftOut:
         checkout = self.writer.by_hand.checkout
-        return partial(store_calls.about_left_out, self.store, checkout, project_id)
+        return partial(store_calls.about_absence, self.store, checkout, project_id)
 
     async def _found(self, method: str, given: Given) -> Answer:
         if not self.syncing.has_tried.is_set():
@@ -243,7 +243,8 @@ class Notes:
     async def _written(self, write: Write, given: Given) -> Answer:
         self._under_way += 1
         try:
-            answer: Answer = await awaited(self.writer.ask(lambda: write(self.store, given)))
+            plan = partial(planned, write, self.store, given)
+            answer: Answer = await awaited(self.writer.ask(plan))
             lags = await anyio.to_thread.run_sync(lambda: self.writer.index.is_kept_back)
             return {**answer, "note": store_calls.LAGGING} if lags else answer
         finally:

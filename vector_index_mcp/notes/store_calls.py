@@ -16,7 +16,7 @@ from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.texts.projects import Project, Projects
-from vector_index_mcp.notes.texts.slugs import slug
+from vector_index_mcp.notes.texts.slugs import folders_of
 
 NAME = "Knowledge MCP Server"
 _NO_REMOTE = "No remote configured"
@@ -87,14 +87,20 @@ def _left_alone(writer: Writer) -> Iterator[str]:
         )
 
 
-def about_left_out(store: Store, checkout: Checkout, name: str) -> str:
-    """Say what of a project a sparse checkout leaves out; empty if that is nothing."""
+def about_absence(store: Store, checkout: Checkout, name: str) -> str:
+    """Say why something of a project is not found although it may be in the store.
+
+    A sparse checkout leaves it out, or `index.json` cannot be parsed. Empty if neither is so.
+    """
     try:
-        project = Projects(store.disk).find(name)
+        projects = Projects(store.disk)
+        project = projects.find(name)
+        if project is None and projects.problem:
+            return projects.problem
         skipped = checkout.left_out(store.repository)
     except Refusal:  # git is missing, or the project has no valid folder
         return ""
-    folders = [project.folder] if project else [f"{PROJECTS}/{each}" for each in (name, slug(name))]
+    folders = [project.folder] if project else [f"{PROJECTS}/{each}" for each in folders_of(name)]
     for folder in folders:
         if files := [path for path in skipped or () if path.startswith(f"{folder}/")]:
             what = some(files) if store.disk.is_folder(folder) else folder

@@ -11,7 +11,7 @@ from waiting import PATIENCE_SECONDS
 
 from vector_index_mcp.notes import document_calls, main_calls, todo_calls
 from vector_index_mcp.notes.arguments import checked
-from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.calls import Store, planned
 from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Disk
@@ -34,7 +34,7 @@ class Kept:
     def call(self, tool, **arguments):
         """What a tool that writes answers."""
         given = checked(tool, arguments)
-        asked = self.writer.ask(lambda: WRITES[tool](self.store, given))
+        asked = self.writer.ask(lambda: planned(WRITES[tool], self.store, given))
         return asked.result(PATIENCE_SECONDS)
 
     def document(self, project, name, text="text"):

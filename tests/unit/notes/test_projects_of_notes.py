@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from stores import answered, done, notes_of, serving
 from writing import put
 
 from vector_index_mcp.notes.refusal import Code, Refusal
@@ -127,7 +128,7 @@ def test_a_broken_index_hides_no_folder_and_is_not_replaced(disk, text):
     folders(disk, "app")
     assert "index.json" in Projects(disk).problem
     assert found(disk, "app") == "projects/app"
-    assert created(disk, "app") == ("projects/app", {})
+    assert refusal(created, disk, "app") is Code.FILE_SYSTEM_ERROR
     assert refusal(created, disk, "new") is Code.FILE_SYSTEM_ERROR
     assert Projects(disk).without_project("app") == {}
 
@@ -158,6 +159,63 @@ def test_nor_one_that_is_called_as_that_folder(disk):
     index(disk, '{"projects": {"Foo!": "foo", "foo": "foo-1",}}')
     assert Projects(disk).find("foo") is None
     assert refusal(created, disk, "foo") is Code.FILE_SYSTEM_ERROR
+
+
+def test_nor_one_whose_slug_is_that_folder(disk):
+    folders(disk, "c", "untitled")
+    index(disk, "<<<<<<< HEAD\n")
+    assert found(disk, "c") == "projects/c"
+    assert [found(disk, name) for name in ("C", "C++", "中文")] == [None] * 3
+
+
+def test_a_name_of_which_nothing_is_left_takes_no_folder_that_nobody_names(disk):
+    folders(disk, "untitled")
+    assert [found(disk, name) for name in ("中文", "日本", "untitled")] == [
+        None, None, "projects/untitled",
+    ]  # fmt: skip
+    assert created(disk, "中文")[0] == "projects/untitled-1"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("update_project_main", {"content": "x"}),
+        ("add_project_section", {"section_header": "## B", "content": "x"}),
+        ("delete_knowledge_file", {"filename": "a.md"}),
+        ("add_chapter", {"filename": "a.md", "chapter_title": "B", "content": "x"}),
+        ("create_todo", {"description": "x"}),
+        ("add_todo_task", {"todo_number": 1, "title": "x"}),
+        ("delete_todo", {"todo_number": 1}),
+    ],
+)
+def test_nothing_is_written_while_nobody_knows_whose_folder_it_is(kept, tool, arguments):
+    texts = {
+        "projects/c/main.md": "## A\n",
+        "projects/c/knowledge/a.md": "## A\n",
+        "projects/c/TODO/1/index.json": "{}",
+    }
+    for path, text in texts.items():
+        kept.put(path, text)
+    kept.put("index.json", "<<<<<<< HEAD\n")
+    before = kept.texts
+    with pytest.raises(Refusal, match="index.json cannot be read") as refused:
+        kept.call(tool, project_id="c", **arguments)
+    assert refused.value.code is Code.FILE_SYSTEM_ERROR
+    assert {path: kept.texts[path] for path in before} == before
+
+
+@pytest.mark.anyio
+async def test_what_a_broken_index_hides_is_told(tmp_path):
+    put(tmp_path / "store", "projects/c/main.md", "of C")
+    put(tmp_path / "store", "index.json", "{")
+    async with serving(notes_of(tmp_path)) as client:
+        assert (await done(client, "get_project_main", project_id="c"))["content"] == "of C"
+        answer = await done(client, "get_project_main", project_id="C++")
+        assert (answer["exists"], answer["content"]) == (False, "")
+        assert "index.json cannot be read" in answer["note"]
+        answer = await answered(client, "list_chapters", project_id="C++", filename="a.md")
+        assert answer["code"] == Code.PROJECT_NOT_FOUND
+        assert "index.json cannot be read" in answer["error"]
 
 
 # -- made and given up -------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts import matter, todos
 from vector_index_mcp.notes.texts.projects import Projects, written
-from vector_index_mcp.notes.texts.slugs import slug
+from vector_index_mcp.notes.texts.slugs import folders_of
 from vector_index_mcp.notes.texts.todos import Task, Todo
 
 _TASK = re.compile(r"TASK-\d+(.*)", re.DOTALL)
@@ -131,7 +131,7 @@ def _mend_index(store: Store, head: str, found: Repair) -> None:
 def _replaced(projects: Projects, folders: list[str], entries: dict[str, Any]) -> Iterator[str]:
     """Give projects with an unusable entry the folder with their name, if it is free."""
     for project in projects.unusable:
-        for name in (project, slug(project)):
+        for name in folders_of(project):
             if name in folders and name not in entries.values():
                 entries[project] = name
                 yield f"{INDEX}: project {project} gets the folder {PROJECTS}/{name}"

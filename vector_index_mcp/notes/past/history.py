@@ -22,7 +22,7 @@ from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.program import failure
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.texts.projects import Projects
-from vector_index_mcp.notes.texts.slugs import slug
+from vector_index_mcp.notes.texts.slugs import folders_of
 
 _NAME = re.compile(rb"[0-9a-f]{40}")
 _COMMIT = re.compile(r"[0-9a-f]{4,40}")
@@ -148,7 +148,7 @@ def _grouped(fields: Sequence[_Text], size: int) -> Iterable[Sequence[_Text]]:
 
 def _folders_of(store: Store, head: str, project: str) -> list[str]:
     """Return the folders that a project has, had, or would have without an entry."""
-    found = [Projects(store.disk).entries.get(project, ""), project, slug(project)]
+    found = [Projects(store.disk).entries.get(project, ""), *folders_of(project)]
     names = versions(store, head, INDEX)
     for data in contents(store.repository, names).values():
         found.append((_entries_in(data) or {}).get(project, ""))
@@ -197,7 +197,7 @@ def _is_in(entries_then: "Mapping[str, str] | None", project: str, folder: str) 
         return True
     if project in entries_then:
         return entries_then[project] == folder
-    return folder in {project, slug(project)} and folder not in entries_then.values()
+    return folder in folders_of(project) and folder not in entries_then.values()
 
 
 # -- versions --------------------------------------------------------------------------------

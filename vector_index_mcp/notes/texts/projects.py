@@ -17,7 +17,7 @@ from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.store.place import INDEX, PROJECTS
-from vector_index_mcp.notes.texts.slugs import slug
+from vector_index_mcp.notes.texts.slugs import folders_of, slug
 
 _LONGEST_NAME_BYTES = 255
 _MOST_SIMILAR, _SIMILARITY = 3, 0.8  # of all letters and digits: "tide-pools" is like "Tidepool"
@@ -130,13 +130,17 @@ class Projects:
                 )
             return Project(project, f"{PROJECTS}/{name}")
         taken = set(self.entries.values())
-        for name in (project, slug(project)):
+        for name in self._unnamed(project):
             if name not in taken and self._is_there(name):
-                # Without a readable `index.json`, several folders with this slug are ambiguous.
-                if self.problem and self._has_others(name):
-                    return None
                 return Project(project, f"{PROJECTS}/{name}")
         return None
+
+    def _unnamed(self, project: str) -> tuple[str, ...]:
+        """Return the folders that may be the project's without an entry."""
+        if not self.problem:
+            return folders_of(project)
+        # A slug may be that of another project. If there are several of them, so may the name.
+        return () if self._has_others(project) else (project,)
 
     def _has_others(self, name: str) -> bool:
         start = f"{name}-"
@@ -174,14 +178,24 @@ class Projects:
 
     # -- changes ---------------------------------------------------------------------------
 
+    def check(self) -> None:
+        """Check that it is known which folder belongs to which project.
+
+        Raises:
+            Refusal: If `index.json` cannot be parsed.
+        """
+        if self.problem:
+            raise Refusal(Code.FILE_SYSTEM_ERROR, f"{self.problem}; nothing was changed")
+
     def with_project(self, project: str) -> tuple[Project, dict[str, bytes]]:
         """Return a project, and the files to write so that it exists.
 
         Raises:
-            Refusal: If it is new, and `index.json` cannot be read to enter it.
+            Refusal: If `index.json` cannot be parsed.
         """
+        self.check()
         found = self.find(project)
-        if found is not None and (project in self.entries or self.problem):
+        if found is not None and project in self.entries:
             return found, {}
         folder = found.folder if found is not None else f"{PROJECTS}/{self._new_name(project)}"
         new = Project(project, folder)
@@ -211,10 +225,9 @@ class Projects:
         """Return the files to write so that `index.json` names `project`.
 
         Raises:
-            Refusal: If `index.json` cannot be read.
+            Refusal: If `index.json` cannot be parsed.
         """
-        if self.problem:
-            raise Refusal(Code.FILE_SYSTEM_ERROR, f"{self.problem}; nothing was changed")
+        self.check()
         name = project.folder.removeprefix(f"{PROJECTS}/")
         return self._written({**self._named, project.id: name})
 

@@ -38,6 +38,14 @@ def is_untitled(name: str) -> bool:
     return filename(name) == f"{_UNTITLED}{_ENDING}" and _UNTITLED not in name.lower()
 
 
+def folders_of(project: str) -> tuple[str, ...]:
+    """Return the names that a project's folder may have without an entry in `index.json`.
+
+    A name of which nothing is left shares its slug with all others of that kind.
+    """
+    return (project,) if is_untitled(project) else (project, slug(project))
+
+
 def filename(name: str) -> str:
     """Return the file name for a document called `name`.
 
