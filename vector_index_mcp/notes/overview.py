@@ -144,7 +144,7 @@ def contents_of(store: Store, project: Project, times: Times) -> Contents:
     for name in store.shelf.names(project):
         when = times.of(project.document(name))
         try:
-            read = store.shelf.document(project, name)
+            read = store.shelf.listed(project, name)
         except Refusal as refusal:
             documents.append(Document(name, "", 0, when, str(refusal)))
             continue

@@ -171,7 +171,7 @@ def _line(store: Store, project: Project, name: str) -> Shown:
     """Return a document for a list."""
     head: Shown = {"file": cut(name), "key": key_of(name)}
     try:
-        read = store.shelf.document(project, name, is_kept=False)
+        read = store.shelf.listed(project, name)
     except Refusal as refusal:
         return head | {"title": cut(name), "keywords": [], "problem": cut(str(refusal))}
     has_conflict = bool(conflicts(read.document.text))

@@ -9,7 +9,6 @@ from kept import kept_in
 from processes import posix_only
 
 from vector_index_mcp.notes.refusal import Code, Refusal
-from vector_index_mcp.notes.store.disk import Disk
 
 
 @pytest.fixture
@@ -112,13 +111,6 @@ def test_a_nest_of_folders_is_refused_with_a_sentence(kept, monkeypatch):
     monkeypatch.undo()
     subprocess.run(["rm", "-r", str(kept.home / "projects/evil/d")], check=True)
     assert kept.texts["projects/evil/main.md"] == b"x"
-
-
-@pytest.fixture
-def one_case(monkeypatch):
-    """Upper and lower case do not count, as on macOS and Windows."""
-    status = Disk.status
-    monkeypatch.setattr(Disk, "status", lambda disk, path: status(disk, path.lower()))
 
 
 @pytest.mark.slow

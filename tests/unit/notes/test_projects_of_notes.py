@@ -95,6 +95,18 @@ def test_nothing_is_there_without_a_store(disk):
     assert refusal(existing, disk, "a") is Code.PROJECT_NOT_FOUND
 
 
+@pytest.mark.usefixtures("one_case")
+def test_another_spelling_is_another_project_where_case_does_not_count(disk):
+    index(disk, {"projects": {"MyApp": "myapp"}})
+    folders(disk, "myapp", "Byhand")
+    assert [found(disk, name) for name in ("MYAPP", "byhand", "BYHAND")] == [None] * 3
+    assert [found(disk, name) for name in ("MyApp", "Byhand")] == [
+        "projects/myapp", "projects/Byhand",
+    ]  # fmt: skip
+    assert created(disk, "MYAPP")[0] == "projects/myapp-1"
+    assert created(disk, "byhand")[0] == "projects/byhand-1"
+
+
 # -- entries that lead elsewhere ---------------------------------------------------------------
 
 

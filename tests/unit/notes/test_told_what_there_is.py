@@ -51,6 +51,17 @@ def test_of_an_unknown_project_those_with_a_similar_name_are_named(kept):
     assert context["similar_projects"] == ["Tide Pool"]
 
 
+@pytest.mark.usefixtures("one_case")
+def test_another_spelling_of_a_document_is_none_where_case_does_not_count(kept):
+    kept.put("projects/p/knowledge/Setup.md", "## Chapter\n\nold\n")
+    context = refused(asked, kept, "get_knowledge_file", project_id="p", filename="setup.md")
+    assert context["documents"] == ["Setup.md"]
+    refused(kept.chapter, "p", "setup", "new")
+    assert kept.texts["projects/p/knowledge/Setup.md"] == b"## Chapter\n\nold\n"
+    answer = asked(kept, "get_knowledge_file", project_id="p", filename="Setup.md")
+    assert answer["document"]["filename"] == "Setup.md"
+
+
 def test_whose_lists_are_asked_for_under_a_wrong_name_is_told(kept):
     kept.todo("Tide Pool", "A list", "task")
     answer = asked(kept, "list_todos", project_id="tidepool")

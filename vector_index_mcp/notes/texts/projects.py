@@ -9,6 +9,7 @@ import difflib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -109,15 +110,16 @@ class Projects:
         """
         return [
             name
-            for name, _ in self._disk.entries(PROJECTS)
-            if not name.startswith(".") and self._is_there(name)
+            for name, status in self._disk.entries(PROJECTS)
+            if not name.startswith(".") and _is_usable(name) and stat.S_ISDIR(status.st_mode)
         ]
 
     def find(self, project: str) -> Project | None:
         """Return the project called `project`; None if there is none.
 
         Raises:
-            Refusal: If its entry in `index.json` is not a valid folder name.
+            Refusal: If its entry in `index.json` is not a valid folder name, or the folders cannot
+                be listed.
         """
         name = self.entries.get(project)
         if name is not None:
@@ -129,9 +131,10 @@ class Projects:
                     project_id=project,
                 )
             return Project(project, f"{PROJECTS}/{name}")
-        taken = set(self.entries.values())
+        # A folder that only opens by this name may be another one, where case does not count.
+        free = set(self.folders()).difference(self.entries.values())
         for name in self._unnamed(project):
-            if name not in taken and self._is_there(name):
+            if name in free:
                 return Project(project, f"{PROJECTS}/{name}")
         return None
 
@@ -148,9 +151,6 @@ class Projects:
             other.startswith(start) and other.removeprefix(start).isdecimal()
             for other in self.folders()
         )
-
-    def _is_there(self, name: str) -> bool:
-        return _is_usable(name) and self._disk.is_folder(f"{PROJECTS}/{name}")
 
     def all(self) -> Iterator[Project]:
         """Yield all projects; those that `index.json` names come first.
@@ -241,7 +241,7 @@ class Projects:
         taken = {*self.entries.values(), *self.folders()}
         name = first = slug(project)
         number = 0
-        while name in taken:
+        while name in taken or self._disk.status(f"{PROJECTS}/{name}") is not None:
             number += 1
             name = f"{first}-{number}"
         return name

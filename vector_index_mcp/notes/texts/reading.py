@@ -73,27 +73,33 @@ class Shelf:
             if name.endswith(_ENDING) and stat.S_ISREG(status.st_mode)
         ]
 
-    def document(self, project: Project, name: str, *, is_kept: bool = True) -> ReadDocument:
+    def document(self, project: Project, name: str) -> ReadDocument:
         """Read a document, from the cache if its file has not changed.
-
-        Args:
-            project: The document's project.
-            name: The document's file name.
-            is_kept: Whether the document may push others out of the cache.
 
         Raises:
             Refusal: If there is no such document, or it cannot be read.
         """
+        # Where case does not count, the file of another document opens by this name, too.
+        is_file = _can_be(name) and self._disk.is_file(project.document(name))
+        if is_file and name not in self.names(project):
+            raise self._not_found(project, name)
+        return self._read(project, name, others_go=True)
+
+    def listed(self, project: Project, name: str) -> ReadDocument:
+        """Read a document that `names` has listed.
+
+        Reading all documents must not push frequently read ones out of the cache.
+
+        Raises:
+            Refusal: If the document was just deleted, or it cannot be read.
+        """
+        return self._read(project, name, others_go=False)
+
+    def _read(self, project: Project, name: str, *, others_go: bool) -> ReadDocument:
         path = project.document(name)
-        can_be = name.endswith(_ENDING) and not {"/", "\0"} & set(name)
-        status = self._disk.status(path) if can_be else None
+        status = self._disk.status(path) if _can_be(name) else None
         if status is None:
-            raise Refusal(
-                Code.DOCUMENT_NOT_FOUND,
-                f"Knowledge file {name} not found in project {project.id}",
-                filename=name,
-                documents=self.names(project)[:MOST_SHOWN],
-            )
+            raise self._not_found(project, name)
         stamp = state_of(status)
         with self._lock:
             kept = self._kept.get(path)
@@ -102,7 +108,7 @@ class Shelf:
                 return kept[1]
         text = self._disk.read_text(path) or ""
         read = ReadDocument.of(name, text, modified_at(status))
-        self._keep(path, stamp, read, others_go=is_kept)
+        self._keep(path, stamp, read, others_go=others_go)
         return read
 
     def documents(self, project: Project) -> "Iterator[ReadDocument | Refusal]":
@@ -113,11 +119,18 @@ class Shelf:
         """
         for name in self.names(project):
             try:
-                # Reading all documents must not push frequently read ones out of the cache.
-                yield self.document(project, name, is_kept=False)
+                yield self.listed(project, name)
             except Refusal as refusal:
                 if refusal.code is not Code.DOCUMENT_NOT_FOUND:  # that one was just deleted
                     yield refusal
+
+    def _not_found(self, project: Project, name: str) -> Refusal:
+        return Refusal(
+            Code.DOCUMENT_NOT_FOUND,
+            f"Knowledge file {name} not found in project {project.id}",
+            filename=name,
+            documents=self.names(project)[:MOST_SHOWN],
+        )
 
     def _keep(self, path: str, stamp: State, read: ReadDocument, *, others_go: bool) -> None:
         size = len(read.document.text)
@@ -134,3 +147,8 @@ class Shelf:
         kept = self._kept.pop(path, None)
         if kept is not None:
             self._chars -= len(kept[1].document.text)
+
+
+def _can_be(name: str) -> bool:
+    """Return whether a document can have the name."""
+    return name.endswith(_ENDING) and not {"/", "\0"} & set(name)
