@@ -151,6 +151,13 @@ def test_the_commit_at_a_moment_is_the_last_one_until_then(by_hand):
     assert at("2026-11-16") == ""
 
 
+def test_before_1970_there_was_no_commit(by_hand):
+    head = by_hand.commit({"a.md": "1"})
+    assert history.commit_at(by_hand.store, head, "p", "1950-01-01") == ""
+    with pytest.raises(UnknownError, match="no notes yet at '1950-01-01'"):
+        history.past_commit(by_hand.store, head, "p", "1950-01-01")
+
+
 def test_a_commit_is_named_as_log_shows_it_or_from_the_last(by_hand):
     first = by_hand.commit({"a.md": "1"})
     last = by_hand.commit({"a.md": "2"})

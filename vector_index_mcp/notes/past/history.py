@@ -281,7 +281,10 @@ def commit_at(store: Store, head: str, project: str, when: str) -> str:
         return ""
     if found := _named_commit(store, head, when):
         return found
-    until = f"--min-age={moment_of(when, datetime.now())}"
+    moment = moment_of(when, datetime.now())
+    if moment < 0:  # git takes it for a moment far ahead, and keeps no commit of that time
+        return ""
+    until = f"--min-age={moment}"
     folders = [f"{PROJECTS}/{name}" for name in _folders_of(store, head, project)]
     last = git(store.repository, "rev-list", "-1", until, head, "--", *folders) if folders else b""
     if not last:
