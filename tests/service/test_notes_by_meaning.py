@@ -5,6 +5,7 @@ import pytest
 from fakes import FakeEmbedder
 from machines import Machine, notes_at
 from waiting import PATIENCE_SECONDS
+from writing import put
 
 from vector_index_mcp.engine.models.cache import EmbeddingCache
 from vector_index_mcp.errors import StoreError
@@ -131,6 +132,28 @@ async def test_short_chapters_of_one_chunk_are_told_apart(machine, query):
     assert [each["title"] for each in best["chapters"]] == list(contents)
     first = next(iter(contents))
     assert first == ("Chargebacks" if "chargeback" in query else "(Document Introduction)")
+
+
+async def test_files_of_one_name_are_results_of_their_own(machine):
+    main = await machine.done("update_project_main", project_id="p", content="Tokens at noon.\n")
+    put(machine.home, "projects/p/setup.md", "Tokens of a file that no tool reads.\n")
+    made = {}
+    for name in ("main", "setup"):
+        made[name] = await machine.done(
+            "create_knowledge_file",
+            project_id="p",
+            filename=name,
+            title=name,
+            introduction="About it.",
+            keywords=["word"],
+            chapters=[{"title": "Tokens", "content": f"of {name}"}],
+        )
+    results = await found(machine, "tokens", project_id="p")
+    assert {(each["kind"], each["file"]): each["revision"] for each in results} == {
+        ("main", "main.md"): main["revision"],
+        ("knowledge", "main.md"): made["main"]["revision"],
+        ("knowledge", "setup.md"): made["setup"]["revision"],
+    }
 
 
 async def test_only_the_project_that_is_meant_is_searched_unless_all_are(machine):

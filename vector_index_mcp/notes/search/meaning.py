@@ -22,6 +22,7 @@ from vector_index_mcp.notes.texts.reading import revision_of
 
 MOST_RESULTS = 10
 _LONGEST_CONTENT_CHARS = 2_000
+_MAIN, _KNOWLEDGE = "main.md", "knowledge/"
 _TODO = re.compile(r"TODO/(\d+)/(.*)")
 
 
@@ -73,7 +74,7 @@ def results(
     projects = _by_folder(store)
     stems = frozenset(asked_stems(query))
     words = [word for word in matching.words_of(query) if not stems.isdisjoint(stems_of(word))]
-    merged: dict[tuple[str, str], _Result] = {}
+    merged: dict[tuple[str, str, str], _Result] = {}
     for each in found:
         folder, _, path = each.path.partition("/")
         if (project := projects.get(folder)) is None:
@@ -82,8 +83,10 @@ def results(
             result = _result(store, project, path, each, words)
         except Refusal:  # the file is gone, or can no longer be read
             continue
+        if result is None:
+            continue
         # Hits of one to-do list become one result: each of its tasks is a file of its own.
-        first = merged.setdefault((project.id, result.name), result)
+        first = merged.setdefault((project.id, result.kind, result.name), result)
         if first is not result:
             first.matches += result.matches
     return [result.answer(with_project=with_project) for result in merged.values()]
@@ -102,18 +105,23 @@ def _by_folder(store: Store) -> Mapping[str, Project]:
     return {project.folder[start:]: project for project in Projects(store.disk).all()}
 
 
-def _result(store: Store, project: Project, path: str, found: Nearest, words: list[str]) -> _Result:
+def _result(
+    store: Store, project: Project, path: str, found: Nearest, words: list[str]
+) -> _Result | None:
+    """Return the result for a hit; None if its file is one that no tool reads."""
     if todo := _TODO.fullmatch(path):
         return _of_todo(store, project, int(todo[1]), f"{project.folder}/{path}", found, words)
-    if path.startswith("knowledge/"):
-        read = store.shelf.document(project, path.removeprefix("knowledge/"))
+    if path.startswith(_KNOWLEDGE):
+        read = store.shelf.document(project, path.removeprefix(_KNOWLEDGE))
         data, document = metadata_of(read), read.document
         result = _Result(project, document.name, "knowledge", found.score, data, read.revision)
-    else:
-        text = store.disk.read_text(f"{project.folder}/{path}") or ""
+    elif path == _MAIN:
+        text = store.disk.read_text(project.main) or ""
         document = Document(path, "", parts.split(text))
         data = {"title": project.id}
         result = _Result(project, path, "main", found.score, data, revision_of(text.encode()))
+    else:
+        return None
     result.matches += _matches(document, found, words)
     return result
 
