@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping
-from urllib.parse import unquote
 
 from vector_index_mcp.notes.calls import Answer, Store
 from vector_index_mcp.notes.document_calls import metadata_of
+from vector_index_mcp.notes.quoting import quoted, unquoted
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.texts import knowledge
 from vector_index_mcp.notes.texts.projects import Project, Projects, existing
@@ -47,11 +47,9 @@ def addresses(store: Store) -> list[tuple[str, str, str]]:
     Raises:
         Refusal: If the projects cannot be listed.
     """
-    from urllib.parse import quote
-
     found = []
     for project in Projects(store.disk).all():
-        at = f"{_START}{quote(project.id, safe='')}"
+        at = f"{_START}{quoted(project.id)}"
         if store.disk.status(project.main) is not None:
             found.append((f"{at}/main", f"{project.id}: instructions", MARKDOWN))
         if store.shelf.names(project):
@@ -64,8 +62,19 @@ LeftOut = Callable[[], str]
 
 
 def project_in(address: str) -> str:
-    """Return the id of the project in a resource's address, which need not be valid."""
-    return unquote(address.removeprefix(_START).partition("/")[0])
+    """Return the id of the project in a resource's address, which need not fit a template.
+
+    Raises:
+        UnknownResource: If no project can have this address.
+    """
+    return _name_in(address, address.removeprefix(_START).partition("/")[0])
+
+
+def _name_in(address: str, component: str) -> str:
+    try:
+        return unquoted(component)
+    except ValueError as error:
+        raise UnknownResource(address) from error
 
 
 def read(store: Store, address: str, left_out: LeftOut) -> tuple[str, str]:
@@ -87,7 +96,8 @@ def read(store: Store, address: str, left_out: LeftOut) -> tuple[str, str]:
     make = _KINDS.get(kind)
     if make is None:
         raise UnknownResource(address)
-    return make(store, existing(store.disk, project_in(address)), unquote(name), left_out)
+    document = _name_in(address, name)
+    return make(store, existing(store.disk, project_in(address)), document, left_out)
 
 
 def _main(store: Store, project: Project, _: str, __: LeftOut) -> tuple[str, str]:

@@ -84,7 +84,9 @@ async def _list_resources(get_service: GetService, _: Request) -> Result:
         found = await anyio.to_thread.run_sync(resources.addresses, notes.store)
     except Refusal as refusal:
         raise MCPError(INVALID_PARAMS, str(refusal)) from None
-    listed = [{"uri": address, "name": name, "mimeType": kind} for address, name, kind in found]
+    listed = [
+        {"uri": address, "name": encodable(name), "mimeType": kind} for address, name, kind in found
+    ]
     return cacheable(resources=listed)
 
 

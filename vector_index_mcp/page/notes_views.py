@@ -7,13 +7,13 @@ limited, and names are encoded as keys for addresses.
 import posixpath
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, unquote
 
 from vector_index_mcp.errors import UnknownError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.past import history
+from vector_index_mcp.notes.quoting import quoted, unquoted
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.texts import parts, todos
@@ -45,7 +45,7 @@ def cut(text: str, most: int = _LONGEST_CHARS) -> str:
 
 def key_of(name: str) -> str:
     """Return `name` encoded for addresses; empty if it is too long for one."""
-    key = quote(name, safe="", errors="surrogatepass")
+    key = quoted(name)
     return key if len(key) <= _LONGEST_KEY_CHARS else ""
 
 
@@ -56,8 +56,8 @@ def name_of(key: str) -> str:
         UnknownError: If it is not a valid key.
     """
     try:
-        return unquote(key, errors="surrogatepass")
-    except UnicodeDecodeError as error:
+        return unquoted(key)
+    except ValueError as error:
         raise UnknownError("This address is not valid; choose a project from the list.") from error
 
 

@@ -1,9 +1,11 @@
 """Which projects there are, whatever people have done to `index.json` and to the folders."""
 
 import json
+import os
+import sys
 
 import pytest
-from stores import answered, done, notes_of, serving
+from stores import answered, done, notes_of, serving, spoken_to
 from writing import put
 
 from vector_index_mcp.notes.refusal import Code, Refusal
@@ -93,6 +95,21 @@ def test_nothing_is_there_without_a_store(disk):
     assert found(disk, "a") is None
     assert list(Projects(disk).all()) == []
     assert refusal(existing, disk, "a") is Code.PROJECT_NOT_FOUND
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there are names any bytes")
+@pytest.mark.anyio
+async def test_names_that_are_no_text_have_addresses_as_all_others(tmp_path):
+    place = tmp_path / "store"
+    put(place, os.fsdecode(b"projects/caf\xe9/main.md"), "of a folder")
+    put(place, "projects/app/main.md", "of an entry")
+    put(place, "index.json", r'{"projects": {"\ud800": "app"}}')
+    async with spoken_to(notes_of(tmp_path)) as ask:
+        listed = (await ask("resources/list"))["result"]["resources"]
+        read = [(await ask("resources/read", uri=each["uri"]))["result"] for each in listed]
+        assert [each["contents"][0]["text"] for each in read] == ["of an entry", "of a folder"]
+        answer = await ask("resources/read", uri="knowledge://projects/caf%E9/main")
+        assert "not found" in answer["error"]["message"]
 
 
 @pytest.mark.usefixtures("one_case")
