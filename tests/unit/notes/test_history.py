@@ -1,12 +1,14 @@
 """What happened to the notes and when: moments as people write them, commits, states, diffs."""
 
 import re
+import time
 from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kept import kept_by_hand
+from processes import posix_only
 
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.notes.past import comparing, history
@@ -94,6 +96,22 @@ def test_what_people_write_is_the_moment_they_mean(words, expected):
 )
 def test_a_zone_counts_wherever_we_are(words):
     assert moment_of(words, NOW) == 1_794_924_000
+
+
+@posix_only
+@pytest.mark.parametrize("now", ["2026-03-29T01:30Z", "2026-10-25T01:30Z", "2026-10-25T00:30Z"])
+def test_an_hour_is_an_hour_around_the_change_of_summer_time(monkeypatch, now):
+    seconds = datetime.fromisoformat(now).timestamp()
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    try:
+        time.tzset()
+        here = datetime.fromtimestamp(seconds)
+        words = ("now", "10 minutes ago", "an hour ago", "3 hours ago")
+        passed = [seconds - moment_of(each, here) for each in words]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert passed == [0, 600, 3_600, 10_800]
 
 
 def test_a_month_ends_where_it_ends():

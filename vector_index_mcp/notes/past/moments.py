@@ -52,8 +52,12 @@ def moment_of(words: str, now: datetime) -> int:
         SettingsError: If the words are no moment.
     """
     try:
-        found = _moment(_plain(words), now)
-        return int(found.timestamp())
+        text = _plain(words)
+        # In seconds since 1970 an hour is an hour, also where the clock is put forward or back.
+        passed = 0 if text == "now" else _exactly_ago(text)
+        if passed is not None:
+            return int(now.timestamp()) - passed
+        return int(_moment(text, now).timestamp())
     except (ValueError, OverflowError, OSError):
         raise SettingsError(
             f"{words[:_MOST_CHARS]!r} cannot be understood as a moment; write a date "
@@ -73,10 +77,6 @@ def _plain(words: str) -> str:
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    if text == "now":
-        return now
-    if (exact := _exactly_ago(text, now)) is not None:
-        return exact
     day, at, zone = _parted(text)
     if day:
         found = datetime.combine(_day(day, now.date()), _END if at is None else at)
@@ -89,10 +89,10 @@ def _moment(text: str, now: datetime) -> datetime:
     return found.replace(tzinfo=zone)
 
 
-def _exactly_ago(text: str, now: datetime) -> datetime | None:
-    """Parse "3 hours ago" and the like, for hours, minutes and seconds; None for other texts."""
+def _exactly_ago(text: str) -> int | None:
+    """Return the seconds of "3 hours ago" and the like, up to hours; None for other texts."""
     match = _EXACTLY_AGO.fullmatch(text)
-    return now - timedelta(seconds=_count(match[1]) * _EXACT[match[2]]) if match else None
+    return _count(match[1]) * _EXACT[match[2]] if match else None
 
 
 def _parted(text: str) -> tuple[str, time | None, timezone | None]:
