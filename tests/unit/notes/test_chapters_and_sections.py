@@ -254,6 +254,43 @@ def test_of_two_headings_of_one_title_none_is_lost():
         knowledge.updated(found, "One", "```\n```\n\n## Two\n\nprecious\n")
 
 
+# -- comments that end elsewhere ---------------------------------------------------------------
+
+COMMENTED = "## Template\n\n<!-- begun\n\n## Example\n\n```\n## no heading\n```\n\n## Flow\n\nold\n"
+
+
+def test_the_end_of_a_comment_turns_no_code_of_another_chapter_into_a_heading():
+    found = document(NAME, COMMENTED)
+    for change in (
+        lambda: knowledge.updated(found, "Flow", "a --> b"),
+        lambda: knowledge.extended(found, "N", "a --> b", "end", None),
+        lambda: sections.updated(COMMENTED, "## Flow", "a --> b"),
+        lambda: sections.extended(COMMENTED, "## N", "a --> b", "before", "## Flow"),
+    ):
+        with pytest.raises(Refusal, match='"Example" would be read in another way') as refused:
+            change()
+        assert refused.value.code is Code.INVALID_CONTENT
+    with pytest.raises(Refusal, match='"Two" would be read in another way'):
+        chapters = [("One", "<!--"), ("Two", "```\n## x\n```"), ("Three", "-->")]
+        knowledge.created("T", "about it", ["k"], chapters)
+
+
+def test_the_end_of_a_comment_turns_no_code_of_the_head_or_of_its_own_into_a_heading():
+    head = COMMENTED.replace("## Template", "about it").replace("## Example\n\n", "")
+    for text, new in (
+        (head, "a --> b"),
+        ("<!-- begun\n\n## Flow\n\nold\n", "```\n## x\n```\n-->"),
+    ):
+        with pytest.raises(Refusal, match="The text would be read in another way"):
+            sections.updated(text, "## Flow", new)
+
+
+def test_a_comment_may_be_ended_where_it_begins():
+    changed = knowledge.updated(document(NAME, COMMENTED), "Template", "<!-- begun -->")
+    assert document(NAME, changed).parts.titles == ["Template", "Example", "Flow"]
+    assert changed.endswith("## Example\n\n```\n## no heading\n```\n\n## Flow\n\nold\n")
+
+
 def test_a_chapter_after_a_list_with_code_stays():
     text = "## One\n\n- ```bash\n  make\n  ```\n\n## Two\n\nprecious\n"
     changed = knowledge.updated(document(NAME, text), "One", "new")

@@ -19,6 +19,16 @@ _KIND = "Chapter"
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text changes."""
+
+    number: int
+    """The part that is replaced, or before which others are put."""
+    gone: int
+    """How many parts are replaced: one or none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A parsed document; its pieces, joined, are exactly its text."""
 
@@ -89,7 +99,6 @@ def created(
     front = matter.written(matter.Metadata(_line(title), tuple(keywords), moment, moment))
     found = parts.split(f"\n{introduction}\n")
     wanted: list[str] = []
-    inner: list[str] = []
     for name, given in chapters:
         content = parts.without_heading(name, given)
         if name.strip() in wanted:
@@ -97,9 +106,9 @@ def created(
                 Code.INVALID_INPUT, f'Chapter "{name}" is given twice', chapter_title=name
             )
         wanted.append(_line(name).strip())
-        inner += parts.titles_in(content)
-        found = parts.inserted(found, len(found.parts), parts.made(name, content))
-    check_nothing_is_hidden([*parts.titles_in(introduction), *wanted, *inner], found, _KIND)
+        before, place = found, Place(len(found.parts), 0)
+        found = parts.inserted(before, place.number, parts.made(name, content))
+        check_others_stay(before, found, place, [wanted[-1], *parts.titles_in(content)], _KIND)
     _check_titles(found)
     return front + found.text
 
@@ -114,7 +123,8 @@ def updated(found: Document, title: str, content: str) -> str:
     content, number = parts.without_heading(title, content), _number(found, title)
     check_nothing_is_lost(found.parts.parts[number], content, _KIND)
     new = parts.replaced(found.parts, number, content)
-    return _changed(found, new, parts.titles_in(content))
+    own = [found.parts.titles[number], *parts.titles_in(content)]
+    return _changed(found, new, Place(number, 1), own)
 
 
 def without(found: Document, title: str) -> str:
@@ -125,7 +135,7 @@ def without(found: Document, title: str) -> str:
     """
     number = _number(found, title)
     check_nothing_is_lost(found.parts.parts[number], "", _KIND)
-    return _changed(found, parts.removed(found.parts, number), [], gone=number)
+    return _changed(found, parts.removed(found.parts, number), Place(number, 1), [])
 
 
 def extended(
@@ -157,7 +167,7 @@ def extended(
     content = parts.without_heading(title, content)
     part = parts.made(title, content)
     new = parts.inserted(found.parts, number, part)
-    return _changed(found, new, [part.title, *parts.titles_in(content)])
+    return _changed(found, new, Place(number, 0), [part.title, *parts.titles_in(content)])
 
 
 def _place(found: Document, position: str, reference: str | None) -> int:
@@ -197,9 +207,8 @@ def chapter_not_found(found: Document, title: str) -> Refusal:
     )
 
 
-def _changed(found: Document, new: Parts, titles: Sequence[str], gone: int | None = None) -> str:
-    kept = [part.title for n, part in enumerate(found.parts.parts) if n != gone]
-    check_nothing_is_hidden([*kept, *titles], new, _KIND)
+def _changed(found: Document, new: Parts, place: Place, own: Sequence[str]) -> str:
+    check_others_stay(found.parts, new, place, own, _KIND)
     _check_titles(new, found.parts)
     front = matter.touched(found.front, matter.now())
     if matter.parted(front + new.text)[0].rstrip("\r\n") != front.rstrip("\r\n"):
@@ -222,6 +231,40 @@ def _check_titles(new: Parts, old: Parts | None = None) -> None:
                 "make it a heading of three signs (###)",
                 chapter_title=title,
             )
+
+
+def check_others_stay(old: Parts, new: Parts, place: Place, own: Sequence[str], kind: str) -> None:
+    """Check that a change leaves the parts around it as they are, whatever its text begins or ends.
+
+    Args:
+        old: The text before the change.
+        new: The text after the change.
+        place: Where the text changes.
+        own: The titles of the parts that the change puts there.
+        kind: What a part is called.
+
+    Raises:
+        Refusal: If a heading would become code, or code a heading.
+    """
+    before, after = old.parts[: place.number], old.parts[place.number + place.gone :]
+    titles = [part.title for part in before] + [*own] + [part.title for part in after]
+    check_nothing_is_hidden(titles, new, kind)
+    kept = [*before, *after]
+    now = [*new.parts[: len(before)], *new.parts[len(new.parts) - len(after) :]]
+    pairs = zip(map(_essence, kept), map(_essence, now), strict=False)
+    other = next((was[0] for was, part in pairs if was != part), "")
+    if other or old.head.strip("\r\n") != new.head.strip("\r\n") or new.titles != titles:
+        where = f'{kind} "{other}"' if other else "The text"
+        raise Refusal(
+            Code.INVALID_CONTENT,
+            f"{where} would be read in another way: a comment (<!--) or a code block (```) that "
+            f"begins in one {kind.lower()} would end in another; end it where it begins",
+        )
+
+
+def _essence(part: Part) -> tuple[str, str]:
+    """Return what a change elsewhere keeps of a part: all but the blank lines around it."""
+    return part.title, part.body.strip("\r\n")
 
 
 def check_nothing_is_hidden(titles: Sequence[str], new: Parts, kind: str) -> None:

@@ -3,7 +3,7 @@
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.texts import parts
-from vector_index_mcp.notes.texts.knowledge import check_nothing_is_hidden, check_nothing_is_lost
+from vector_index_mcp.notes.texts.knowledge import Place, check_nothing_is_lost, check_others_stay
 from vector_index_mcp.notes.texts.parts import Parts, split
 
 _KIND = "Section"
@@ -21,7 +21,8 @@ def updated(text: str, header: str, content: str) -> str:
     check_nothing_is_lost(found.parts[number], content, _KIND)
     ended = content if content.endswith("\n") or not content else f"{content}\n"
     new = parts.replaced(found, number, ended)
-    return _checked([*found.titles, *parts.titles_in(content)], new)
+    own = [found.titles[number], *parts.titles_in(content)]
+    return _checked(found, new, Place(number, 1), own)
 
 
 def without(text: str, header: str) -> str:
@@ -33,8 +34,7 @@ def without(text: str, header: str) -> str:
     found = split(text)
     number = _number(found, header)
     check_nothing_is_lost(found.parts[number], "", _KIND)
-    kept = [title for n, title in enumerate(found.titles) if n != number]
-    return _checked(kept, parts.removed(found, number))
+    return _checked(found, parts.removed(found, number), Place(number, 1), [])
 
 
 def extended(text: str, header: str, content: str, position: str, reference: str | None) -> str:
@@ -63,7 +63,7 @@ def extended(text: str, header: str, content: str, position: str, reference: str
     if position != "end":
         number = _place(found, header, position, reference)
     new = parts.inserted(found, number, parts.made(title, content))
-    return _checked([*found.titles, title, *parts.titles_in(content)], new)
+    return _checked(found, new, Place(number, 0), [title, *parts.titles_in(content)])
 
 
 def _title(header: str) -> str:
@@ -104,6 +104,6 @@ def _number(found: Parts, header: str) -> int:
     return number
 
 
-def _checked(titles: list[str], new: Parts) -> str:
-    check_nothing_is_hidden(titles, new, _KIND)
+def _checked(found: Parts, new: Parts, place: Place, own: list[str]) -> str:
+    check_others_stay(found, new, place, own, _KIND)
     return new.text
