@@ -65,11 +65,12 @@ class Log:
             beneath.opened(self._disk.root, WORK),
             beneath.opened(self._disk.root, "") as folder,
         ):
+            with contextlib.suppress(OSError):  # a log that stays too large goes on
+                if folder.status(NAME).st_size > _MOST_BYTES:
+                    folder.replace(NAME, _EARLIER)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
             descriptor = folder.open(NAME, flags, 0o600)
             try:
-                if os.fstat(descriptor).st_size > _MOST_BYTES:
-                    folder.replace(NAME, _EARLIER)
                 os.write(descriptor, line)
             finally:
                 os.close(descriptor)

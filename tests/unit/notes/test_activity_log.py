@@ -121,11 +121,20 @@ def test_a_log_that_has_grown_begins_anew(disk):
         file.truncate(10_000_001)
     for number in (2, 3, 4):
         log.write({"line": number})
-    assert [line["line"] for line in lines_of(disk)] == [3, 4]
+    assert [line["line"] for line in lines_of(disk)] == [2, 3, 4]
     earlier = (disk.root / "activity.log.1").read_bytes()
     assert earlier.startswith(b'{"line": 1}\n')
-    assert earlier.endswith(b'{"line": 2}\n')
+    assert len(earlier) == 10_000_001
     assert sorted(path.name for path in disk.root.glob("activity*")) == [NAME, "activity.log.1"]
+
+
+def test_a_log_that_cannot_begin_anew_goes_on(disk):
+    (disk.root / "activity.log.1" / "in the way").mkdir(parents=True)
+    with (disk.root / NAME).open("wb") as file:
+        file.truncate(10_000_001)
+    for number in (1, 2):
+        Log(disk).write({"line": number})
+    assert (disk.root / NAME).read_bytes().endswith(b'{"line": 1}\n{"line": 2}\n')
 
 
 @posix_only
