@@ -3,9 +3,12 @@
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from threading import Event
 from urllib.parse import quote, urlencode
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
 import pytest
 from fakes import FakeEmbedder
 from machines import Machine, notes_at
@@ -470,6 +473,30 @@ async def test_what_is_wrong_with_the_store_is_told(tmp_path):
         (guest.machine.home / ".git" / "MERGE_HEAD").write_text("x", encoding="utf-8")
         async with guest.visitor.news() as events:
             assert "merge or a rebase" in (await events.next("status"))["problem"]
+
+
+async def test_pages_that_wait_for_the_writer_keep_no_reader_waiting(tmp_path):
+    async with shop(tmp_path) as guest:
+        notes = guest.machine.notes
+
+        async def get():
+            return notes
+
+        [status] = await NotesPage(get).news()
+        threads = anyio.to_thread.current_default_thread_limiter().total_tokens
+        free = Event()
+        notes.writer.alone(lambda: free.wait(PATIENCE_SECONDS))
+        try:
+            async with anyio.create_task_group() as pages:
+                for _ in range(int(threads)):
+                    pages.start_soon(status.values)
+                await anyio.lowlevel.checkpoint()  # all of them have begun
+                with anyio.fail_after(PATIENCE_SECONDS / 4):
+                    assert (await guest.machine.done("get_project_main", **P))["exists"]
+                    assert (await guest.ask("projects"))["total"] == 1
+                pages.cancel_scope.cancel()
+        finally:
+            free.set()
 
 
 def test_words_are_marked_in_any_case_and_within_others():

@@ -29,6 +29,8 @@ from vector_index_mcp.notes.past import pieces
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.remedies import REMEDIES
 from vector_index_mcp.notes.search import matching
+from vector_index_mcp.notes.store.writer import awaited
+from vector_index_mcp.notes.store_calls import Storage
 from vector_index_mcp.page import marking, markup, notes_history, notes_views
 from vector_index_mcp.page.content import NOTHING, Change, News
 from vector_index_mcp.page.notes_history import Subject
@@ -124,7 +126,7 @@ class NotesPage:
         """
         notes = await self._get_service()
         if not self._is_opened:
-            self._is_opened = await anyio.to_thread.run_sync(_is_opened, notes)
+            self._is_opened = await _is_opened(notes)
         try:
             return await anyio.to_thread.run_sync(read, notes.store, limiter=limiter)
         except Refusal as refusal:
@@ -254,33 +256,44 @@ def _subject(given: Mapping[str, str]) -> Subject:
 # -- the store -------------------------------------------------------------------------------
 
 
-def _is_opened(notes: "Notes") -> bool:
+async def _alone(notes: "Notes", do: Callable[[], _Result], seconds: float) -> _Result:
+    """Return what `do` returns in the writer's thread.
+
+    No thread waits for it: there are few of them, and all reading needs one.
+
+    Raises:
+        TimeoutError: If the writer is busy for so long.
+    """
+    with anyio.fail_after(seconds):
+        return await awaited(notes.writer.alone(do))
+
+
+async def _is_opened(notes: "Notes") -> bool:
     """Wait until the writer has opened the store; return whether it has.
 
     An error is only ignored here: reading the store reports it.
     """
     with suppress(VectorIndexError, *SYSTEM_ERRORS):
-        notes.writer.alone(lambda: None).result(_OPENING_SECONDS)
+        await _alone(notes, lambda: None, _OPENING_SECONDS)
         return True
     return False
 
 
 async def _status(notes: "Notes") -> dict[str, Any]:
     try:
-        return await anyio.to_thread.run_sync(_looked_at, notes)
+        storage = await _alone(notes, partial(store_calls.look, notes.writer), _STATUS_SECONDS)
+        return await anyio.to_thread.run_sync(_looked_at, notes, storage)
     except (VectorIndexError, *SYSTEM_ERRORS) as error:
         home = str(notes.store.disk.root)
         return {"home": home, "commit": "", "problem": cut(sentence(error), _MOST_DETAILS_CHARS)}
 
 
-def _looked_at(notes: "Notes") -> dict[str, Any]:
+def _looked_at(notes: "Notes", storage: Storage) -> dict[str, Any]:
     """Return the status that the MCP tool returns, and the last commit in pieces."""
-    writer = notes.writer
-    storage = writer.alone(partial(store_calls.look, writer)).result(_STATUS_SECONDS)
     status = store_calls.status(
         notes.store, storage, notes.syncing.status(), list(notes.syncing.news)
     )
-    commit = writer.tree.commit
+    commit = notes.writer.tree.commit
     log = notes.store.repository.run("log", "-1", "--format=%ct%x00%h%x00%s", commit, "--")
     when, short, subject = (log.output.decode("utf-8", "replace").split("\0") + [""] * 3)[:3]
     details = status["status_details"]
