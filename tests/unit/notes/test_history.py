@@ -71,6 +71,7 @@ def whats(found):
         ("2026-11-17T14:00:30", "2026-11-17 14:00:30"),
         ("17 November 2026", "2026-11-17 23:59:59"),
         ("nov 17", "2026-11-17 23:59:59"),
+        ("Tuesday, Nov 17", "2026-11-17 23:59:59"),
         ("Nov. 17, 2025 9am", "2025-11-17 09:00:00"),
         ("12am nov 17", "2026-11-17 00:00:00"),
         ("nov 30", "2025-11-30 23:59:59"),
@@ -139,7 +140,7 @@ def test_a_leap_day_is_the_last_one(now, expected):
     [
         "", " ", "foo", "soon", "3", "17", "2026", "2026-11", "2026-13-01", "2026-02-30",
         "30.02.2026", "17/11/2026", "foo 3", "3 apples ago", "some days ago", "-3 days ago",
-        "tuesdays 9",
+        "tuesdays 9", "before nov 17", "not nov 17", "since nov 17 2025",
         "25:00", "tuesday 25:00", "13pm", "yesterday tomorrow", "decade", "nov", "feb 30",
         "999999 years ago", "9999999999 days ago", "--all", "$(date)", "x" * 10_000,
         "1763000000", "tea", "never",

@@ -161,6 +161,12 @@ def _month_and_day(groups: _Groups, today: date) -> date:
     raise ValueError(written_day)
 
 
+def _weekday_and_date(groups: _Groups, today: date) -> date:
+    """Return the day; the weekday before it only has to be one."""
+    _place(groups[0], _DAYS)
+    return _month_and_day(groups[1:], today)
+
+
 def _day_and_month(groups: _Groups, today: date) -> date:
     day, name, year = groups
     return _month_and_day((name, day, year), today)
@@ -216,9 +222,10 @@ _READERS: Sequence[tuple[re.Pattern[str], Callable[[_Groups, date], date]]] = (
     (re.compile(r"(\d{4})(\d{2})(\d{2})"), _written),
     (re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})"), _written_from_day),
     (re.compile(rf"{_NUMBER_OF_DAY} (?:of )?([a-z]{{3,9}})(?: (\d{{4}}))?"), _day_and_month),
+    (re.compile(rf"([a-z]{{3,9}}) {_NUMBER_OF_DAY}(?: (\d{{4}}))?"), _month_and_day),
     (
-        re.compile(rf"(?:[a-z]{{3,9}} )?([a-z]{{3,9}}) {_NUMBER_OF_DAY}(?: (\d{{4}}))?"),
-        _month_and_day,
+        re.compile(rf"([a-z]{{3,9}}) ([a-z]{{3,9}}) {_NUMBER_OF_DAY}(?: (\d{{4}}))?"),
+        _weekday_and_date,
     ),
     (re.compile(r"(today|yesterday)"), _near),
     (re.compile(r"(\w{1,6}) (day|week|month|year)s? ago"), _ago),
