@@ -6,6 +6,7 @@ no program of the store's choice are used. A remote on this machine is used with
 
 import os
 import re
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,9 @@ from vector_index_mcp.processes import git
 
 _TRANSPORTS = frozenset({"http", "https", "ssh", "git", "file"})
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.+)")
-_BY_SSH = re.compile(r"(?:[^@/:\s]+@)?[A-Za-z0-9_.-]+:(?!:).+")
+_HOST = r"(?:[A-Za-z0-9_.-]+|\[(?!-)[^\[\]/\s]+\])"  # in brackets: with colons, as in IPv6
+_BY_SSH = re.compile(rf"(?:[^@/:\s]+@)?{_HOST}:(?!:).+")
+_ON_A_DRIVE = re.compile(r"[A-Za-z]:")
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 # For a remote on this machine, we run the other end too: it must not run hooks or other programs.
 _AT_THE_OTHER_END = (
@@ -85,7 +88,8 @@ class Remote:
                 "`git remote set-url origin`",
             )
         scheme = found[1].lower() if found is not None else ""
-        if found is None and "::" in url.partition("/")[0]:
+        is_by_ssh = found is None and _is_by_ssh(url)
+        if found is None and not is_by_ssh and "::" in url.partition("/")[0]:
             raise Refusal(
                 Code.GIT_ERROR,
                 "the address of the remote origin names a program, which is not run; use https, "
@@ -97,7 +101,7 @@ class Remote:
                 f"the address of the remote origin begins with {scheme}://, which is not "
                 "supported; use https, ssh or a folder",
             )
-        if scheme not in {"", "file"} or (not scheme and _BY_SSH.fullmatch(url)):
+        if is_by_ssh or scheme not in {"", "file"}:
             return Address(url, is_local=False)
         try:
             path = Path(_decoded(found[2]) if found is not None else url).expanduser()
@@ -201,6 +205,13 @@ class Remote:
         if self._repository.lacks(result.errors):
             words = self._repository.lack
         return Refusal(Code.GIT_COMMAND_FAILED, words)
+
+
+def _is_by_ssh(url: str) -> bool:
+    """Return whether git takes an address without a scheme for one of another machine."""
+    if sys.platform == "win32" and _ON_A_DRIVE.match(url):
+        return False
+    return _BY_SSH.fullmatch(url) is not None
 
 
 def _decoded(path: str) -> str:
