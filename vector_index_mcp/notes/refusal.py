@@ -31,7 +31,7 @@ class Code(StrEnum):
     INVALID_CONTENT = auto()
     """The text cannot be stored, or the stored file cannot be read as text."""
     NOT_FOUND = auto()
-    """There is no such text: no `main.md` yet, or no text with the given revision."""
+    """No text of the notes ever had the given revision."""
     PROJECT_NOT_FOUND = auto()
     DOCUMENT_NOT_FOUND = auto()
     CHAPTER_NOT_FOUND = auto()

@@ -17,7 +17,6 @@ INTRODUCTION = "(Document Introduction)"
 _AROUND_CHARS = 50
 _WORD = re.compile(r"\w+")
 _LEAST_CHARS_OF_A_HINT = 3  # that a title has words like "do" and "in" says nothing
-_MOST_CONTEXTS = 1  # for each word in each chapter; with three, an answer had 700 KB
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75
 _TITLE, _KEYWORD, _HEADING = 3.0, 2.0, 2.0
 
@@ -130,22 +129,18 @@ def _present(text: str, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def contexts(text: str, words: Sequence[str]) -> dict[str, list[str]]:
-    """Return, for each of `words` that `text` contains, the text around it."""
+    """Return, for each of `words` that `text` contains, the text around its first place."""
     lowered = text.lower()
     # Some letters become longer in lower case. Positions in `lowered` then do not fit `text`.
     shown = text if len(text) == len(lowered) else lowered
-    return {word: _around(shown, lowered, word) for word in words if word in lowered}
+    # With three places of each word, an answer had 700 KB.
+    places = ((word, lowered.find(word)) for word in words)
+    return {word: [_around(shown, at, at + len(word))] for word, at in places if at >= 0}
 
 
-def _around(text: str, lowered: str, word: str) -> list[str]:
-    found: list[str] = []
-    at = lowered.find(word)
-    while at >= 0 and len(found) < _MOST_CONTEXTS:
-        end = at + len(word)
-        piece = text[max(0, at - _AROUND_CHARS) : end + _AROUND_CHARS]
-        found.append(f"...{' '.join(piece.split())}...")
-        at = lowered.find(word, end + _AROUND_CHARS)  # after the text already quoted
-    return found
+def _around(text: str, first: int, end: int) -> str:
+    piece = text[max(0, first - _AROUND_CHARS) : end + _AROUND_CHARS]
+    return f"...{' '.join(piece.split())}..."
 
 
 def _seen(found: Found, text: str, words: Sequence[str]) -> _Seen:

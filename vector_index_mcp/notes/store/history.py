@@ -139,9 +139,9 @@ def files_of(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
 def changes_between(
     repository: Repository, old: str, new: str
 ) -> dict[str, tuple[str, str] | None]:
-    """Return mode and object id of each file that a commit has otherwise than `old`.
+    """Return mode and object id of each file that the commit `new` has otherwise than `old`.
 
-    Both are None for a file that only `old` has.
+    A file that only `old` has is there with None.
 
     Raises:
         Refusal: If a commit cannot be read.
