@@ -13,7 +13,18 @@ import anyio
 import numpy as np
 import pytest
 from fakes import FakeEmbedder
-from shelves import DIMENSION, MODEL, TEXTS, embedded, manifest, metadata, put, running, write
+from shelves import (
+    DIMENSION,
+    MODEL,
+    TEXTS,
+    embedded,
+    manifest,
+    metadata,
+    put,
+    running,
+    write,
+    write_flat,
+)
 from waiting import eventually
 
 from vector_index_mcp.datasets import listing, registry
@@ -643,6 +654,47 @@ async def test_files_that_are_named_elsewhere_are_followed_too(root):
 
         async def is_new():
             return await paths(service, "disk", "one") == ["new.md"]
+
+        await eventually(is_new)
+
+
+def moved_aside(index):
+    """Rename the index, and return where it is now."""
+    return (index / "docs.index").rename(index / "docs2.index")
+
+
+def put_before(index):
+    """Put another index beside the old one, which comes first now."""
+    return Path(shutil.copy(index / "docs.index", index / "a.index"))
+
+
+def switched(index):
+    """Put a link to another folder in the place of the link to the old one."""
+    shutil.copytree(index, index.with_name("second"))
+    index.with_name("new").symlink_to("second")
+    index.with_name("new").replace(index)
+    return index / "docs.index"
+
+
+@pytest.mark.parametrize("change", [moved_aside, put_before, switched])
+async def test_what_the_names_in_a_manifest_lead_to_is_followed(root, change):
+    folder = await put(root)
+    (folder / "index").rename(folder / "first")
+    (folder / "index").symlink_to("first")
+    async with running(root) as service:
+
+        async def metric():
+            [dataset] = (await service.listed())[0]
+            return dataset.facts.metric
+
+        assert await metric() == "product"
+        file = change(folder / "index")
+        await service.registry.hurry()
+        assert await metric() == "product"
+        write_flat(file, await embedded(TEXTS.values()), "distance")
+
+        async def is_new():
+            return await metric() == "distance"
 
         await eventually(is_new)
 

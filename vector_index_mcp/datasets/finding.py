@@ -70,6 +70,23 @@ def stamp_of(paths: Iterable[Path]) -> Stamp:
     )
 
 
+def leads_of(paths: Iterable[Path]) -> Stamp:
+    """Return a value that changes when one of the paths leads elsewhere, such as a switched link.
+
+    For a folder, also when a name in it comes or goes.
+    """
+    return tuple(map(_lead_of, paths))
+
+
+def _lead_of(path: Path) -> tuple[str, int, int, int, int]:
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return str(path), -1, -1, -1, -1
+    changed = status.st_mtime_ns if stat.S_ISDIR(status.st_mode) else 0
+    return str(path), 0, changed, status.st_dev, status.st_ino
+
+
 def _stamps(path: Path, depth: int) -> Iterator[tuple[str, int, int, int, int]]:
     try:
         status = path.stat()

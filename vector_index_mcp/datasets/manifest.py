@@ -57,6 +57,8 @@ class Manifest:
     default_top_k: int
     model: str
     """The model that made the vectors; empty if the manifest does not name one."""
+    places: tuple[Path, ...] = ()
+    """Where its index and its texts were looked for, links not resolved."""
 
 
 def read(path: Path, root: Path, project: Path) -> Manifest:
@@ -94,6 +96,9 @@ def _read(path: Path, root: Path, project: Path) -> Manifest:
         metadata=metadata,
         default_top_k=fields["defaultTopK"],
         model=fields.get("model", ""),
+        places=tuple(
+            base / fields[name] for name in ("index", "metadata") for base in (project, path.parent)
+        ),
     )
 
 

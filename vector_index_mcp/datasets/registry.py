@@ -85,7 +85,7 @@ class Registry:
         self._prepare = prepare
         self._entries: dict[Path, _Entry] = {}
         self._described: dict[Path, tuple[Stamp, Manifest | None]] = {}
-        """The parsed manifests by path, with the stamp of each file; None for a bad manifest."""
+        """The parsed manifests by path, each with what was looked at before; None for a bad one."""
         self._replaced: list[Dataset] = []
         """Datasets that are no longer served, but may still be read by searches under way."""
         self.has_folder = True
@@ -266,15 +266,17 @@ class Registry:
 
     def _stamp_of(self, path: Path) -> Stamp:
         own = finding.stamp_of([path])
-        known = self._described.get(path)
-        if known is None or known[0] != own or known[1] is None:
+        before, described = self._described.get(path, ((), None))
+        # A manifest is parsed twice: only then is it known that no place changed meanwhile.
+        looked = own + finding.leads_of(described.places if described is not None else ())
+        if described is None or before != looked:
             described = None
             with contextlib.suppress(BadDatasetError):  # `_loaded` reports the error
                 described = manifest.read(path, self.root, self._project)
-            known = self._described[path] = own, described
-        if known[1] is None:
+            self._described[path] = looked, described
+        if described is None:
             return own
-        return own + finding.stamp_of([known[1].index, known[1].metadata])
+        return own + finding.stamp_of([described.index, described.metadata])
 
     async def _load(self, found: _Found) -> None:
         path = found.path
