@@ -21,6 +21,7 @@ from shelves import (
     manifest,
     metadata,
     put,
+    registry_of,
     running,
     write,
     write_flat,
@@ -32,6 +33,7 @@ from vector_index_mcp.datasets import service as datasets_service
 from vector_index_mcp.datasets.arguments import EVERYTHING, asked
 from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.dataset import Dataset
+from vector_index_mcp.datasets.manifest import read, said_in
 from vector_index_mcp.datasets.refusal import BadDatasetError, Code, Refusal
 from vector_index_mcp.datasets.tools import _list
 from vector_index_mcp.errors import StoreError
@@ -766,6 +768,29 @@ async def test_links_in_circles_and_to_anywhere_hide_no_dataset(root):
     (root / "sample/within").symlink_to("/usr")
     async with running(root) as service:
         assert await ids(service) == ["sample"]
+
+
+@pytest.mark.parametrize(
+    ("named", "in_metadata", "wrong"),
+    [
+        ("all-MiniLM-L6-v2", None, []),
+        ("BAAI/bge-small-en-v1.5", None, []),
+        ("all-MiniLM-L6-v2", "sentence-transformers/all-minilm-l6-v2", []),
+        (None, "own/model", []),
+        (
+            "own/model",
+            "other/model",
+            ["the manifest says model 'own/model', and the table has 'other/model'"],
+        ),
+    ],
+)
+async def test_only_models_that_contradict_each_other_are_a_fault(root, named, in_metadata, wrong):
+    folder = await put(root, model=named)
+    write(folder / "metadata.json", metadata(TEXTS, model=in_metadata))
+    path = folder / "manifest.json"
+    dataset = await registry_of(root).opened(read(path, root, root.parent))
+    assert await dataset.examined(said_in(path)) == wrong
+    dataset.release()
 
 
 @pytest.mark.parametrize("dimension", [1, 12, 300])

@@ -11,6 +11,8 @@ import numpy as np
 
 from vector_index_mcp.datasets import rows
 from vector_index_mcp.datasets.manifest import Manifest
+from vector_index_mcp.datasets.metadata import DEFAULT_MODEL
+from vector_index_mcp.datasets.models import plain
 from vector_index_mcp.datasets.table import Facts, facts_of, opened
 from vector_index_mcp.engine.prose import ranking
 from vector_index_mcp.engine.prose.ranking import Fusion, Variant
@@ -62,6 +64,12 @@ class Dataset:
     def model(self) -> str:
         """The model that made its vectors."""
         return self.manifest.model or self.facts.model
+
+    @property
+    def _known_model(self) -> str:
+        """The model that its table names; empty if that is only assumed, as nothing names one."""
+        is_assumed = self.facts.model == DEFAULT_MODEL and not self.digest
+        return "" if is_assumed else self.facts.model
 
     @property
     def digest(self) -> str:
@@ -137,12 +145,12 @@ class Dataset:
         known = {
             "chunkCount": facts.count,
             "embeddingDimensions": facts.dimension,
-            "model": facts.model,
+            "model": self._known_model,
         }
         problems = [
             f"the manifest says {name} {claims[name]!r}, and the table has {value!r}"
             for name, value in known.items()
-            if claims.get(name) not in (None, "", value)
+            if not _agree(claims.get(name), value)
         ]
         if facts.count and not await self._finds_itself():
             problems.append("a search of its index does not find its own vectors; make it again")
@@ -188,3 +196,12 @@ class Dataset:
         shown = rows.shown(row)
         score = min(max(score, 0.0), 1.0)
         return Result(score, shown.title, shown.path, shown.snippet, self.manifest.id)
+
+
+def _agree(claimed: object, known: object) -> bool:
+    """Return whether a manifest says what is known; true as well if either says nothing."""
+    if claimed in (None, "") or known == "":
+        return True
+    if isinstance(claimed, str) and isinstance(known, str):
+        return plain(claimed) == plain(known)
+    return claimed == known
