@@ -14,6 +14,8 @@ Where ours answers otherwise on purpose, the test says so, and why:
 - A URI means the document at the end of whose key it stands; recorded is any document at all.
 """
 
+import hashlib
+import itertools
 import json
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,7 @@ from writing import write
 from vector_index_mcp.documents import retrieval, service
 from vector_index_mcp.documents.configuration import Collection, read
 from vector_index_mcp.documents.home import Home
+from vector_index_mcp.documents.uris import docid_of
 from vector_index_mcp.errors import BusyError, SettingsError, StorageError
 from vector_index_mcp.indexing.looking.outlook import Outlook
 from vector_index_mcp.indexing.role import Role
@@ -976,6 +979,27 @@ async def test_a_name_of_several_documents_names_them(live):
     assert result["content"][1]["text"] == "The same name means notes/readme.md as well."
     result = await called(client, "get", file="docs/readme.md")
     assert len(result["content"]) == 1
+
+
+def alike():
+    """Two texts whose docid is the same, and that docid."""
+    known = {}
+    for number in itertools.count():
+        text = f"# Number {number}\n"
+        docid = docid_of(hashlib.sha256(text.encode()).hexdigest())
+        if docid in known:
+            return known[docid], text, docid
+        known[docid] = text
+
+
+async def test_a_docid_of_several_documents_names_those_with_other_texts(live):
+    documents, client, folder = live
+    one, other, docid = alike()
+    write(folder, {"docs/one.md": one, "docs/same.md": one, "notes/other.md": other})
+    await settled(documents)
+    result = await called(client, "get", file=docid)
+    assert one.strip() in str(result["content"][0])
+    assert result["content"][1]["text"] == "The same name means notes/other.md as well."
 
 
 def listed(documents):

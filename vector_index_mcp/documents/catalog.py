@@ -89,13 +89,14 @@ def entries_of(ledger: Ledger, collection: str = "") -> Iterator[Entry]:
             yield entry
 
 
-def entry_with_hash(ledger: Ledger, beginning: str) -> Entry | None:
-    """Return the first document whose content hash begins with `beginning`; None if none does."""
+def keys_with_hash(ledger: Ledger, beginning: str) -> tuple[str, ...]:
+    """Return the documents whose content hash begins with `beginning`; of equal ones, the first."""
+    found: dict[str, str] = {}
     for key in ledger.below(""):
         record = ledger.get(key)
         if _is_indexed(record) and record is not None and record.content_hash.startswith(beginning):
-            return entry_of(record)
-    return None
+            found.setdefault(record.content_hash, key)
+    return tuple(found.values())
 
 
 def _is_indexed(record: FileRecord | None) -> bool:

@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.documents import lines, names
-from vector_index_mcp.documents.catalog import Entry, Links, entry_at, entry_with_hash, keys_of
+from vector_index_mcp.documents.catalog import Entry, Links, entry_at, keys_of, keys_with_hash
 from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.limits import LARGEST_BYTES
 from vector_index_mcp.documents.matching import matching
@@ -302,9 +302,8 @@ def _known(ledger: Ledger, keys: dict[str, None], asked: str, places: Places) ->
         return found
     docid, line = names.parted(without_quotes(asked))
     beginning = hash_asked(docid)
-    entry = entry_with_hash(ledger, beginning) if beginning else None
-    if entry is not None:
-        return names.Found(entry.key, line)
+    if beginning and (alike := keys_with_hash(ledger, beginning)):
+        return names.Found(alike[0], line, alike[1:])
     return names.find(keys, asked, places) if is_docid else None  # a name may begin with a #
 
 

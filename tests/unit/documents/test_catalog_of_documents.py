@@ -11,8 +11,8 @@ from vector_index_mcp.documents.catalog import (
     Links,
     entries_of,
     entry_at,
-    entry_with_hash,
     keys_of,
+    keys_with_hash,
 )
 from vector_index_mcp.documents.conditions import date_of
 from vector_index_mcp.engine.prose import Properties
@@ -135,13 +135,16 @@ def test_what_is_indexed_is_a_document_and_nothing_else():
     for key, state in (("b/2.md", INDEXED), ("b/1.md", INDEXED), ("b/3.md", SKIPPED)):
         ledger.put(record(key, state=state), 0)
     ledger.put(record("a/1.md", content_hash="abcdef12"), 0)
-    assert keys_of(ledger) == ["a/1.md", "b/1.md", "b/2.md"]
+    for key, end in (("c/1.md", "34"), ("c/2.md", "12"), ("c/3.md", "34")):
+        ledger.put(record(key, content_hash=f"abcdef{end}"), 0)
+    assert keys_of(ledger)[:3] == ["a/1.md", "b/1.md", "b/2.md"]
     assert keys_of(ledger, "b") == ["b/1.md", "b/2.md"]
     assert [found.key for found in entries_of(ledger, "b")] == ["b/1.md", "b/2.md"]
     assert entry_at(ledger, "b/3.md") is None
     assert entry_at(ledger, "b/4.md") is None
-    assert entry_with_hash(ledger, "abcdef").key == "a/1.md"
-    assert entry_with_hash(ledger, "bbcdef") is None
+    assert keys_with_hash(ledger, "abcdef") == ("a/1.md", "c/1.md")
+    assert keys_with_hash(ledger, "abcdef3") == ("c/1.md",)
+    assert keys_with_hash(ledger, "bbcdef") == ()
 
 
 def test_an_entry_is_what_its_record_says():
