@@ -8,6 +8,7 @@ from functools import lru_cache
 from vector_index_mcp.documents.uris import docid_of, uri_of
 from vector_index_mcp.engine.prose import Properties
 from vector_index_mcp.engine.types import FileRecord
+from vector_index_mcp.files.scan import OF_NO_FILE
 from vector_index_mcp.indexing.ledger import Ledger
 from vector_index_mcp.indexing.reasons import INDEXED
 
@@ -62,7 +63,7 @@ class Entry:
     @property
     def modified(self) -> float:
         """When its file was last written, in Unix seconds; now, if it was written just now."""
-        return self.record.stamp[1] / 1e9 if self.record.stamp[1] > 0 else time.time()
+        return time.time() if self.record.stamp in OF_NO_FILE else self.record.stamp[1] / 1e9
 
 
 @lru_cache(maxsize=_MOST_KEPT)

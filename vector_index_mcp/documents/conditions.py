@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 
 from vector_index_mcp.documents.catalog import Entry
 from vector_index_mcp.errors import quoted
+from vector_index_mcp.files.scan import moment_of
 
 _CONDITION = re.compile(r'(?<!\S)(tag|before|after):("[^"]{0,200}"|[^\s"]{1,200})', re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
@@ -112,7 +113,7 @@ def _is_date(value: str) -> bool:
 def date_of(entry: Entry) -> str:
     """Return the date that a document names, as YYYY-MM-DD; else the date of its file."""
     named = _named_date(entry)
-    return named or datetime.fromtimestamp(entry.modified, UTC).date().isoformat()
+    return named or moment_of(entry.modified).date().isoformat()
 
 
 def _named_date(entry: Entry) -> str:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from vector_index_mcp.documents import catalog
 from vector_index_mcp.documents.configuration import Collection
+from vector_index_mcp.files.scan import moment_of
 from vector_index_mcp.indexing.ledger import Ledger
 
 
@@ -48,5 +49,5 @@ def state_of(collection: Collection, ledger: Ledger, problem: str) -> Collection
     """Return the state of a collection in the index that `ledger` knows."""
     entries = [*catalog.entries_of(ledger, collection.name)]
     newest = max((entry.modified for entry in entries), default=None)
-    updated = None if newest is None else datetime.fromtimestamp(newest, UTC)
+    updated = None if newest is None else moment_of(newest)
     return CollectionState(collection, len(entries), updated, problem)

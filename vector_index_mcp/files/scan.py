@@ -6,7 +6,7 @@ import stat
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from vector_index_mcp.files import beneath
@@ -32,7 +32,9 @@ stamp, either."""
 OUTDATED: Stamp = (-3, -3, -3)
 """Of a file whose rows another version of the program has made: no file has this stamp, either."""
 
-_OF_NO_FILE = frozenset({UNKNOWN, DISTRUSTED, CLAIMED, OUTDATED})
+OF_NO_FILE = frozenset({UNKNOWN, DISTRUSTED, CLAIMED, OUTDATED})
+"""All stamps that no file has."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND_NS = 1_000_000_000
 _LATEST_NS = (1 << 63) - 1  # in the year 2262: the most that a column of 64 bits can store
 _COARSEST_NS = 2 * _SECOND_NS  # on FAT; on ext2, ext3 and HFS+ times are in seconds
@@ -93,7 +95,12 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 def modified_at(status: os.stat_result) -> datetime:
     """Return when a file was written, by its stamp."""
-    return datetime.fromtimestamp(stamp_of(status)[1] / _SECOND_NS, UTC)
+    return moment_of(stamp_of(status)[1] / _SECOND_NS)
+
+
+def moment_of(seconds: float) -> datetime:
+    """Return a time since 1970, which may be negative: Windows refuses that of a timestamp."""
+    return _EPOCH + timedelta(seconds=seconds)
 
 
 def _storable(time: int) -> int:
@@ -230,7 +237,7 @@ def sweep(folder: Folder, known: Mapping[str, Stamp]) -> list[str]:
     changed = []
     top, start = f"{folder.path}{os.sep}", len(folder.name) + 1 if folder.name else 0
     for key, stamp in known.items():
-        if stamp in _OF_NO_FILE:
+        if stamp in OF_NO_FILE:
             continue
         try:
             if stamp_of(os.lstat(top + key[start:])) != stamp:

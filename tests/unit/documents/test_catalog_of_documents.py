@@ -163,6 +163,15 @@ def test_an_entry_is_what_its_record_says():
     assert found.properties == properties
 
 
+@pytest.mark.parametrize(
+    ("seconds", "day"), [(0, "1970-01-01"), (-1, "1969-12-31"), (-8_000_000_000, "1716-06-28")]
+)
+def test_a_file_of_before_1970_has_its_own_date(seconds, day):
+    found = Entry(record("a/b.md", stamp=(7, seconds * 10**9, 5)), Properties("b"))
+    assert found.modified == seconds
+    assert date_of(found) == day
+
+
 @pytest.mark.parametrize("stamp", [(-1, -1, -1), (0, 0, 0)])
 def test_a_file_that_was_just_written_is_of_now_and_has_no_size_yet(stamp):
     before = time.time()
