@@ -21,9 +21,8 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from vector_index_mcp.engine.types import FileRecord
 from vector_index_mcp.files import read
-from vector_index_mcp.files.scan import Stamp
+from vector_index_mcp.indexing.preparing.aside import Aside
 from vector_index_mcp.indexing.preparing.child import CRASHED, HUNG, TOO_SLOW, Child, EndedError
 from vector_index_mcp.indexing.preparing.file import (
     Prepared,
@@ -58,14 +57,6 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Late:
-    """A file that was set aside, with its stamp at that time."""
-
-    task: Task
-    stamp: Stamp
-
-
-@dataclass(frozen=True, slots=True)
 class _Manner:
     """How files are prepared."""
 
@@ -92,11 +83,8 @@ class Crew:
         self._started_early: dict[str, Prepared] = {}
         self._bulk: list[Child] = []  # idle children for bulk work
         self._warm: Child | None = None  # the idle child for saved files
-        self._late: dict[str, _Late] = {}
-        self._late_wanted = anyio.Event()
+        self._aside = Aside()
         self._threads = Detached(_MOST_THREADS, "crew")  # for what uses a drive, which may hang
-        # Late files that nobody has asked for again, each with what it was compared with.
-        self._finished: dict[str, tuple[FileRecord | None, Prepared]] = {}
 
     async def start(self) -> None:
         """Start all children for bulk work now, because many files will come."""
@@ -173,7 +161,7 @@ class Crew:
     @property
     def late_count(self) -> int:
         """How many files are set aside."""
-        return len(self._late)
+        return self._aside.waiting_count
 
     async def finish_late_forever(self, report: Callable[[list[str]], None]) -> None:
         """Prepare the files that are set aside, until cancelled.
@@ -184,15 +172,10 @@ class Crew:
                 changed since.
         """
         while True:
-            while not self._late:
-                await self._late_wanted.wait()
-                self._late_wanted = anyio.Event()
-            key, late = next(iter(self._late.items()))
-            prepared = await self._work_off([[late.task]], math.inf, polite=True)
-            if self._late.get(key) is late:
-                del self._late[key]
-                self._finished[key] = late.task.known, prepared[0]
-            report([key])
+            late = await self._aside.next()
+            [prepared] = await self._work_off([[late.task]], math.inf, polite=True)
+            self._aside.note(late, prepared)
+            report([late.task.key])
 
     async def rest(self) -> None:
         """End the children for bulk work, because there is none."""
@@ -206,14 +189,14 @@ class Crew:
     async def end(self) -> None:
         """End all idle children."""
         await self.rest()
-        self._finished = {}
+        self._aside.forget_prepared()
         if self._warm is not None:
             child, self._warm = self._warm, None
             await child.end()
 
     async def _done_before(self, tasks: Sequence[Task]) -> tuple[list[Prepared], list[Task]]:
         """The results that are ready, of files that have not changed since; and the other tasks."""
-        if self._head_start is None and not self._started_early and not self._finished:
+        if not (self._head_start or self._started_early or self._aside.has_prepared):
             return [], list(tasks)
         done = await self._in_thread(partial(self._take_done, tasks))
         finished = {each.key for each in done}
@@ -227,10 +210,9 @@ class Crew:
         done = []
         for task in tasks:
             # The head start did not know the index, so its results are those of new files.
-            early = self._started_early.pop(task.key, None)
-            known, each = self._finished.pop(task.key, (None, early))
-            if known != task.known:  # it was for an index that has been replaced
-                continue
+            each = self._started_early.pop(task.key, None) if task.known is None else None
+            if (found := self._aside.take(task)) is not None:
+                _, each = found
             if each is None or each.record is None:
                 continue
             if each.record.stamp == read.stamp_now(task.folder, task.key):
@@ -249,17 +231,13 @@ class Crew:
         return len(tasks) >= enough
 
     def _no_longer_late(self, done: list[Prepared]) -> list[Prepared]:
-        for each in done:
-            self._late.pop(each.key, None)
+        self._aside.drop(each.key for each in done)
         return done
 
     async def _set_aside(self, tasks: Sequence[Task]) -> None:
         for task in tasks:
             stamp = await self._in_thread(partial(read.stamp_now, task.folder, task.key))
-            late = self._late.get(task.key)
-            if late is None or late.stamp != stamp:
-                self._late[task.key] = _Late(task, stamp)
-                self._late_wanted.set()
+            self._aside.put(task, stamp)
 
     async def _work_off(
         self, waiting: list[list[Task]], deadline: float, *, polite: bool = False
