@@ -16,6 +16,7 @@ from writing import write
 
 from vector_index_mcp.files.folder import Folder, Reading
 from vector_index_mcp.files.language import _BY_SUFFIX
+from vector_index_mcp.files.read import stamp_now
 from vector_index_mcp.files.scan import UNKNOWN
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
@@ -309,6 +310,25 @@ async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
             await finished.receive()  # first, perhaps, of what it was before
     assert found[0].record.reason == ""
     assert [entry.chunk.symbols for entry in found[0].document.entries] == [("A", "B")]
+
+
+@pytest.mark.parametrize("name", ["slow.py", "slow.html"])
+async def test_a_slow_file_that_nothing_can_prepare_now_is_tried_once_and_then_by_the_next_scan(
+    root, crew, monkeypatch, name
+):
+    (root / name).write_text("x = 1\n")
+    folder = Folder(root, reading=Reading(converts=True))
+    [sound] = await crew.prepare([Task(folder, name)])
+    known = replace(sound.record, reason=child_module.TOO_SLOW)
+    await crew.end()
+    monkeypatch.setattr(child_module, "_COMMAND", ["no-such-program"])
+    (root / name).write_text("y = 2\n")
+    async with finished_late(crew) as finished:
+        assert await crew.prepare_promptly([Task(folder, name, known)]) == []
+        await finished.receive()
+        [found] = await crew.prepare_promptly([Task(folder, name, known)])
+    assert (found.key, crew.late_count) == (name, 0)
+    assert found.record.stamp != stamp_now(folder, name)
 
 
 @pytest.mark.usefixtures("with_odd_children")

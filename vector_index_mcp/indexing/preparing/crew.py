@@ -22,6 +22,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.files import read
+from vector_index_mcp.files.scan import Stamp
 from vector_index_mcp.indexing.preparing.aside import Aside
 from vector_index_mcp.indexing.preparing.child import CRASHED, HUNG, TOO_SLOW, Child, EndedError
 from vector_index_mcp.indexing.preparing.file import (
@@ -211,11 +212,15 @@ class Crew:
         for task in tasks:
             # The head start did not know the index, so its results are those of new files.
             each = self._started_early.pop(task.key, None) if task.known is None else None
+            stamps = set[Stamp]()
             if (found := self._aside.take(task)) is not None:
-                _, each = found
+                late, each = found
+                # A record for which the next scan tries again does not have the file's own stamp.
+                stamps.add(late.stamp)
             if each is None or each.record is None:
                 continue
-            if each.record.stamp == read.stamp_now(task.folder, task.key):
+            stamps.add(each.record.stamp)
+            if read.stamp_now(task.folder, task.key) in stamps:
                 done.append(each)
         return done
 
