@@ -301,6 +301,8 @@ async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
         await finished.receive()
     [anew] = await crew.prepare([Task(Folder(root), "a.kt")])
     assert anew.document.entries == late.document.entries
+    [kept] = await crew.prepare_promptly([Task(Folder(root), "a.kt", late.record)])
+    assert (kept.record, kept.document) == (late.record, None)
 
     # Whoever knows that it took long sets it aside at once; what has changed is tried again.
     assert await crew.prepare_promptly([Task(Folder(root), "a.kt", late.record)]) == []

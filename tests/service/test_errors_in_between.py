@@ -15,6 +15,7 @@ from vector_index_mcp.indexing import live as lives
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.reasons import INDEXED, SKIPPED
 from vector_index_mcp.indexing.writing import indexer as indexing
+from vector_index_mcp.indexing.writing import scanned
 
 pytestmark = pytest.mark.anyio
 
@@ -149,11 +150,11 @@ async def test_a_document_is_read_once_its_extra_is_installed(
         await live.index.store.delete(["one.py"])
         await live.index.store.put_records([skipped])
     codebase = codebase_of(project, FakeEmbedder())
-    monkeypatch.setattr(indexing, "has_extra", lambda: is_installed and not is_asked)
+    monkeypatch.setattr(scanned, "has_extra", lambda: is_installed and not is_asked)
     async with codebase.running():
         await converged(codebase)
         if is_asked:
-            monkeypatch.setattr(indexing, "has_extra", lambda: is_installed)
+            monkeypatch.setattr(scanned, "has_extra", lambda: is_installed)
             run = await codebase.index.trigger(force_reindex=False)
             await run.finished.wait()
         expected = INDEXED if is_installed else SKIPPED

@@ -1,6 +1,7 @@
 """Files that no parser survives cost themselves a second, once, and nobody else anything."""
 
 import sys
+import time
 from functools import partial
 
 import anyio
@@ -10,6 +11,7 @@ from serving import call, codebase_of, serving, settled, status_of
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
+from vector_index_mcp.indexing.looking.outlook import Outlook
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing.child import Child
@@ -137,3 +139,31 @@ async def test_who_saves_it_again_and_again_keeps_no_other_save_waiting(project,
 
         await eventually(partial(holds, client, "Bird.kt", "Thrush"))
         assert not (await settled(client))["cut_by_lines"]
+
+
+@pytest.mark.parametrize("force_reindex", [False, True])
+async def test_a_run_does_not_end_before_a_slow_file_that_it_found_is_indexed(
+    project, monkeypatch, force_reindex
+):
+    monkeypatch.setattr(crew_module, "_SECONDS", 1.0)
+    codebase = codebase_of(project, FakeEmbedder())
+    walk = Outlook.walk
+
+    def is_due():
+        due = codebase.index.indexer.queue._debouncer.due
+        return due is not None and due <= time.monotonic()
+
+    async def walking_while_it_is_saved(self, **how):
+        write(project, {"Bird.kt": "class Thrush {}\n" + ENDLESS})
+        tree = await walk(self, **how)
+        await eventually(is_due)
+        return tree
+
+    async with serving(codebase) as client:
+        await settled(client)
+        monkeypatch.setattr(Outlook, "walk", walking_while_it_is_saved)
+        run = await codebase.index.trigger(force_reindex=force_reindex)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        assert (run.error, await codebase.pending()) == (None, 0)
+        assert await holds(client, "Bird.kt", "Thrush")

@@ -86,6 +86,8 @@ def of_index(
     if error := status.error_message or visible(report.error or ""):
         write(f"error: {error}")
     write(f"{_held(status)}, in {_duration(seconds)}")
+    if status.pending_path_count:
+        write(f"pending: {counted(status.pending_path_count, 'changed path')}")
     if not status.indexed_file_count and not status.error_message:
         write(_NOTHING)
     model = status.model

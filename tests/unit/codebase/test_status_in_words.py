@@ -109,6 +109,8 @@ def test_one_of_anything_is_told_as_one(capsys):
     )
     output.of_index(run, one, 1.0, is_followed=True)
     output.of_verify(Report(files=1, chunks=1, vectors=0, faults={"a": "is not indexed"}))
-    words = "\n".join((of_status(one), summary(one), capsys.readouterr().out))
+    printed = capsys.readouterr().out
+    assert "pending: 1 changed path\n" in printed
+    words = "\n".join((of_status(one), summary(one), printed))
     assert "1 file differs" in words
     assert re.findall(r"(?<![\d.,])1 \w*s\b", words.replace("1 s", "")) == []

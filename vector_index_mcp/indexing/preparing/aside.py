@@ -58,10 +58,16 @@ class Aside:
 
     def take(self, task: Task) -> tuple[Late, Prepared] | None:
         """Take what has come of a file, if it was prepared for what the index knows of it now."""
-        late, prepared = self._prepared.pop(task.key, (None, None))
-        if late is None or prepared is None or late.task.known != task.known:
+        found = self._prepared.get(task.key)
+        if found is None or found[0].task.known != task.known:
             return None
-        return late, prepared
+        return self._prepared.pop(task.key)
+
+    def take_all(self) -> list[str]:
+        """Take all files; what has come of those that are prepared stays until `take`."""
+        keys = [*self._waiting, *self._prepared]
+        self._waiting.clear()
+        return keys
 
     def drop(self, keys: Iterable[str]) -> None:
         """Wait for these files no longer, because they are prepared."""

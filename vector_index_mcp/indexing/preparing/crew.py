@@ -125,7 +125,7 @@ class Crew:
             waiting = await self._in_thread(partial(portions, small, most))
             if not is_much:
                 done += await self._work_off(waiting, deadline)
-                return self._no_longer_late(done)
+                return done
 
         async def work_off() -> None:
             done.extend(await self._work_off(waiting, deadline, polite=True))
@@ -133,7 +133,7 @@ class Crew:
         async with anyio.create_task_group() as group:
             for _ in range(min(_processors(), len(waiting))):
                 group.start_soon(work_off)
-        return self._no_longer_late(done)
+        return done
 
     async def prepare_promptly(self, tasks: Sequence[Task]) -> list[Prepared]:
         """Like `prepare`, but sets files aside that take long, or took long the last time.
@@ -142,7 +142,7 @@ class Crew:
         """
         done, left = await self._done_before(tasks)
         if self._needs_crew(left):
-            return done + await self.prepare(left)
+            return self._no_longer_late(done + await self.prepare(left))
         slow = [task for task in left if task.known and was_slow(task.known)]
         await self._set_aside(slow)
         left = [task for task in left if task not in slow]
@@ -163,6 +163,10 @@ class Crew:
     def late_count(self) -> int:
         """How many files are set aside."""
         return self._aside.waiting_count
+
+    def take_aside(self) -> list[str]:
+        """The files that were set aside and not asked for since. None is any more."""
+        return self._aside.take_all()
 
     async def finish_late_forever(self, report: Callable[[list[str]], None]) -> None:
         """Prepare the files that are set aside, until cancelled.

@@ -19,8 +19,7 @@ import anyio
 from vector_index_mcp.engine.batched import batched
 from vector_index_mcp.engine.store.upkeep import Moment
 from vector_index_mcp.errors import ProjectError, StorageError, StoreError
-from vector_index_mcp.files.conversion import has_extra
-from vector_index_mcp.files.scan import Changes, Tree, compare
+from vector_index_mcp.files.scan import Changes, Tree
 from vector_index_mcp.indexing.ledger import Stamps
 from vector_index_mcp.indexing.live import Live, Use
 from vector_index_mcp.indexing.looking.outlook import Outlook
@@ -203,6 +202,8 @@ class Indexer:
             return bool(self.is_text_first() or self.runs.is_walk_due or self.renames)
 
         if self.runs.current is not None and not has_more_to_do():
+            await self._list_aside()
+        if self.runs.current is not None and not has_more_to_do():
             # Look after any step: files that a scan found may have been indexed as just changed.
             # Tidy up before questions come: they search all rows that have no word index yet.
             await self.live.maintain_if_due(Moment.USUAL)
@@ -229,16 +230,28 @@ class Indexer:
     async def _index_touched(self, touched: list[str]) -> None:
         if self._rebuild is not None:
             self._rebuild.touched.update(touched)
-        known = Stamps(self.live.ledger, self._scanned.coming)
-        with self.live.activity.of("a look at what changed"):
-            changes = await self.outlook.look(touched, known)
-        self._settle(changes)
+        changes = await self._look(touched)
         if len(changes.dirty) > FILES_PER_BATCH:  # a branch was switched, a folder moved in
-            self._scanned.add(changes)
-            if self.runs.current is not None:
-                self.runs.current.expect([*changes.dirty, *changes.gone])
+            self._list(changes)
         elif changes.dirty or changes.gone:
             await self._index(changes)
+
+    async def _look(self, keys: list[str]) -> Changes:
+        known = Stamps(self.live.ledger, self._scanned.coming)
+        with self.live.activity.of("a look at what changed"):
+            changes = await self.outlook.look(keys, known)
+        self._settle(changes)
+        return changes
+
+    def _list(self, changes: Changes) -> None:
+        self._scanned.add(changes)
+        if self.runs.current is not None:
+            self.runs.current.expect([*changes.dirty, *changes.gone])
+
+    async def _list_aside(self) -> None:
+        """List the files that are set aside: whoever waits for the run expects them, too."""
+        if aside := self._pipeline.crew.take_aside():
+            self._list(await self._look(aside))
 
     async def _walk(self) -> None:
         # A walk must not trust an index that another program has changed.
@@ -255,14 +268,7 @@ class Indexer:
             return
         if run.kind is Kind.REBUILD:
             return await self._begin_rebuild(run, tree)
-        known = self.live.ledger.stamps(self._scanned.coming)
-        changes = compare(tree, known, was_unwatched=run.kind is Kind.START)
-        again: set[str] = set()
-        if run.kind is Kind.REQUEST:
-            again |= self.live.ledger.worth_another_try
-        if run.kind in {Kind.START, Kind.REQUEST} and has_extra():
-            again |= self.live.ledger.lacking_extra
-        changes.dirty += (again & tree.files.keys()).difference(changes.dirty)
+        changes = self._scanned.found_by(run, tree)
         self._settle(changes)
         self._scanned.add(changes)
         run.plan(len(tree.files), [*changes.dirty, *changes.gone])

@@ -3,11 +3,12 @@
 from collections.abc import Collection
 from functools import partial
 
-from vector_index_mcp.files.scan import Changes
+from vector_index_mcp.files.conversion import has_extra
+from vector_index_mcp.files.scan import Changes, Tree, compare
 from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.writing.passage import Passage
 from vector_index_mcp.indexing.writing.pipeline import Pipeline
-from vector_index_mcp.indexing.writing.run import Outcome
+from vector_index_mcp.indexing.writing.run import Kind, Outcome, Run
 from vector_index_mcp.indexing.writing.worklist import Worklist
 
 # Few enough that a change usually waits a quarter of a second for the batch before it, and many
@@ -37,6 +38,19 @@ class Scanned:
     def coming(self) -> Collection[str]:
         """The files that are on their way into the index."""
         return dict.fromkeys([*self._worklist.dirty, *self._passage.files])
+
+    def found_by(self, run: Run, tree: Tree) -> Changes:
+        """What the walk of a run has found to be read or forgotten."""
+        ledger = self._live.ledger
+        known = ledger.stamps(self.coming)
+        changes = compare(tree, known, was_unwatched=run.kind is Kind.START)
+        again: set[str] = set()
+        if run.kind is Kind.REQUEST:
+            again |= ledger.worth_another_try
+        if run.kind in {Kind.START, Kind.REQUEST} and has_extra():
+            again |= ledger.lacking_extra
+        changes.dirty += (again & tree.files.keys()).difference(changes.dirty)
+        return changes
 
     def add(self, changes: Changes) -> None:
         """Add files to read and files to forget."""
