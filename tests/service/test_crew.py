@@ -2,6 +2,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -40,7 +41,7 @@ TEXTS = {
 }
 # A child like the real one, but for files that kill it, stop it for ever or make it talk.
 ODD_CHILD = """
-import importlib, os, pickle, signal, sys
+import importlib, os, pickle, signal, sys, time
 from vector_index_mcp.indexing.preparing import child_main
 
 class Newer:
@@ -72,6 +73,10 @@ def prepare(recipe, task, by_lines, sound=child_main.prepare):
         os.kill(os.getpid(), signal.SIGKILL)
     if key == "endless.py":
         signal.pause()
+    if key == "patient.py":
+        open(__file__ + " begun", "w").close()
+        while not os.path.exists(__file__ + " may go on"):
+            time.sleep(0.01)
     if key == "loud.py":
         print("chatter on standard output", flush=True)
         os.system("echo and from a program of its own")
@@ -357,6 +362,27 @@ async def test_a_child_that_takes_too_much_while_it_works_is_ended(root, crew, m
     [found] = await crew.prepare([Task(Folder(root), "swollen.py")])
 
     assert "memory" in found.record.reason
+
+
+@pytest.mark.usefixtures("with_odd_children")
+async def test_no_file_is_blamed_for_the_time_in_which_the_service_did_not_run(
+    root, crew, tmp_path, monkeypatch
+):
+    """As after Ctrl-Z, or the pause of a container: the answer is there, but nobody has read it."""
+    (root / "patient.py").write_text("x = 1\n")
+    patience = 2 * child_module._LOOK_SECONDS
+    monkeypatch.setattr(crew_module, "_PATIENCE_SECONDS", patience)
+
+    def stopping_once(_):
+        go_on = tmp_path / "odd_child.py may go on"
+        if (tmp_path / "odd_child.py begun").exists() and not go_on.exists():
+            go_on.touch()
+            time.sleep(1.5 * patience)
+        return 0
+
+    monkeypatch.setattr(child_module.memory, "held_by", stopping_once)
+    [found] = await crew.prepare([Task(Folder(root), "patient.py")])
+    assert (found.record.state, found.record.reason) == (INDEXED, "")
 
 
 @pytest.mark.usefixtures("with_odd_children")

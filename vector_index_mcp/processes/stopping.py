@@ -1,4 +1,26 @@
-"""Whether a process is there, and whether a signal has stopped it, such as Ctrl-Z sends."""
+"""Whether a process is there, and whether a signal has stopped it, such as Ctrl-Z sends.
+
+Our own process may be stopped as well, or its container or machine. Then time passes by the clock
+in which we see nothing of what others do.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import repeat
+
+_LOOK_SECONDS = 1.0
+
+
+def looks(seconds: float, longest: float = _LOOK_SECONDS) -> Iterator[float]:
+    """How many seconds to wait each time for what may take so many in all.
+
+    If we are stopped for longer than all of them, only one wait is over when we go on, so that the
+    next one finds what has come meanwhile.
+    """
+    if math.isinf(seconds):
+        return repeat(longest)
+    count = max(1, math.ceil(seconds / longest))
+    return repeat(seconds / count, count)
 
 
 def is_there(pid: int) -> bool:

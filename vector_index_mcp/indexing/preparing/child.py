@@ -19,6 +19,7 @@ from vector_index_mcp.indexing.preparing.child_main import (
 )
 from vector_index_mcp.indexing.preparing.file import Prepared, Request
 from vector_index_mcp.processes import children, confined, memory
+from vector_index_mcp.processes.stopping import looks
 
 _log = logging.getLogger(__name__)
 
@@ -126,14 +127,12 @@ class Child:
         Raises:
             EndedError: If the time is up, or the child takes too much memory meanwhile.
         """
-        deadline = anyio.current_time() + patience
-        while True:
-            with anyio.move_on_after(_LOOK_SECONDS):
+        for moment in looks(patience, _LOOK_SECONDS):
+            with anyio.move_on_after(moment):
                 return await self.answers.receive_exactly(count)
             if memory.held_by(self.process.pid) > _MOST_BYTES:
                 raise EndedError(TOO_LARGE)
-            if anyio.current_time() > deadline:
-                raise EndedError(HUNG)
+        raise EndedError(HUNG)
 
     async def _end_of(self) -> EndedError | OSError:
         """Wait for the child's end, and return the error that its exit status means."""
