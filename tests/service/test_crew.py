@@ -1,3 +1,4 @@
+import asyncio
 import math
 import os
 import subprocess
@@ -22,6 +23,7 @@ from vector_index_mcp.files.scan import UNKNOWN
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing import portions
+from vector_index_mcp.indexing.preparing.child import Child
 from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.preparing.file import Task, prepare
 from vector_index_mcp.indexing.preparing.recipe import Recipe
@@ -370,7 +372,8 @@ async def test_no_file_is_blamed_for_the_time_in_which_the_service_did_not_run(
 ):
     """As after Ctrl-Z, or the pause of a container: the answer is there, but nobody has read it."""
     (root / "patient.py").write_text("x = 1\n")
-    patience = 2 * child_module._LOOK_SECONDS
+    monkeypatch.setattr(child_module, "_LOOK_SECONDS", 0.3)
+    patience = 0.6
     monkeypatch.setattr(crew_module, "_PATIENCE_SECONDS", patience)
 
     def stopping_once(_):
@@ -656,6 +659,18 @@ async def test_saves_in_no_language_let_memory_grow(root, crew):
             assert child.memory_info().rss < child_module._GROWN_BYTES
         before = before or process.memory_info().rss
     assert process.memory_info().rss - before < 20_000_000
+
+
+async def test_a_child_that_ended_while_the_service_did_not_run_has_ended(monkeypatch, caplog):
+    monkeypatch.setattr(child_module, "_END_SECONDS", 0.4)
+    monkeypatch.setattr(child_module, "_LOOK_SECONDS", 0.2)
+    child = await Child.start(polite=False)
+    asyncio.get_running_loop().call_soon(time.sleep, 0.8)
+
+    await child.end()
+
+    assert child.process.returncode is not None
+    assert caplog.messages == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")

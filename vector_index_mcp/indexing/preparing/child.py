@@ -136,20 +136,24 @@ class Child:
 
     async def _end_of(self) -> EndedError | OSError:
         """Wait for the child's end, and return the error that its exit status means."""
-        with anyio.move_on_after(_END_SECONDS):
-            status = await self.process.wait()
-            if status == FOREIGN:
-                return OSError(_OF_ANOTHER_VERSION)
-            return EndedError(_WORDS.get(status, CRASHED))
-        return EndedError(CRASHED)
+        status = await self._ended()
+        if status == FOREIGN:
+            return OSError(_OF_ANOTHER_VERSION)
+        return EndedError(CRASHED if status is None else _WORDS.get(status, CRASHED))
+
+    async def _ended(self) -> int | None:
+        """Wait until the child has ended, but not long; its exit status, or None if it has not."""
+        for moment in looks(_END_SECONDS, _LOOK_SECONDS):
+            with anyio.move_on_after(moment):
+                return await self.process.wait()
+        return None
 
     async def end(self) -> None:
         """Kill the child and wait until it has ended, but not long."""
         with anyio.CancelScope(shield=True):
             if self.process.returncode is None:
                 self.process.kill()
-            with anyio.move_on_after(_END_SECONDS):
-                await self.process.wait()
+            if await self._ended() is not None:
                 await self.process.aclose()
                 return
             for stream in (self.process.stdin, self.process.stdout):
