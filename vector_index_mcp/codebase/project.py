@@ -41,10 +41,15 @@ def indexed_above(folder: Path, configured: str, state_folder: Path) -> Path | N
         configured: The setting for the index's place.
         state_folder: Where the records of our indexes lie.
     """
-    if "://" in configured or Path(configured).expanduser().is_absolute():
-        return None  # the index lies elsewhere, so no folder shows that it has one
+    if lies_elsewhere(configured):  # so no folder shows that it has one
+        return None
     every = _at_or_above(folder)
     return next((f for f in every if has_record(f / configured, state_folder)), None)
+
+
+def lies_elsewhere(configured: str) -> bool:
+    """Whether a setting for the index's place names one that is in no project."""
+    return "://" in configured or Path(configured).expanduser().is_absolute()
 
 
 def enclosing(folder: Path, configured: str, state_folder: Path) -> Path | None:

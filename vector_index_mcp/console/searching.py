@@ -136,9 +136,8 @@ def add_options(search: argparse.ArgumentParser) -> None:
         "--format",
         choices=("text", "json", "grep"),
         default="text",
-        help="text for people; json: what the MCP tool returns if verbose; grep: path:line:text, "
-        "one line for each result, as editors read it: the first with most of the query's words; "
-        "all lines that match a regular expression",
+        help="text for people; json: what the MCP tool returns if verbose; grep: path:line:text "
+        "for editors, the best line of each result, or all lines that match a regular expression",
     )
     search.add_argument(
         "--json", dest="format", action="store_const", const="json", help="short for --format json"

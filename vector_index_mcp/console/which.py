@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from vector_index_mcp.codebase.project import (
     enclosing,
     indexed_above,
+    lies_elsewhere,
     repository_around,
     resolve_project,
 )
@@ -52,7 +53,8 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
         own = repository_around(folder)
         if own is not None and meant in own.parents:
             write(_used(str(own), meant), sys.stderr)
-        if found is None and parsed.command in _INDEXING:
+        # Of an index that lies elsewhere, a look at the folder does not tell whether there is one.
+        if found is None and parsed.command in _INDEXING and not lies_elsewhere(uri):
             said = _NO_PROJECT.format(folder=visible(str(folder)), command=parsed.command)
             write(said, sys.stderr)
     elif meant != folder:

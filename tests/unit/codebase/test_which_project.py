@@ -36,8 +36,8 @@ def deep(tmp_path):
     return folder
 
 
-def test_without_any_sign_it_is_the_folder_itself(deep, enclosing, indexed_above):
-    assert enclosing(deep, INDEX) == deep
+def test_without_any_sign_there_is_none(deep, enclosing, indexed_above):
+    assert enclosing(deep, INDEX) is None
     assert indexed_above(deep, INDEX) is None
 
 
@@ -64,7 +64,7 @@ def test_an_index_that_is_not_ours_says_nothing_of_the_folders_below(
     (tmp_path / "one" / INDEX).mkdir()
     Records(tmp_path / "state of another user").make(tmp_path / "one/two" / INDEX)
     assert indexed_above(deep, INDEX) is None
-    assert enclosing(deep, INDEX) == deep
+    assert enclosing(deep, INDEX) is None
     Records(state).make(tmp_path / "ours")
     shutil.rmtree(tmp_path / "one" / INDEX)
     (tmp_path / "one" / INDEX).symlink_to(tmp_path / "ours")
@@ -84,11 +84,11 @@ def test_an_index_that_was_given_to_somebody_else_is_not_ours(tmp_path, deep, st
 def test_marks_of_strangers_make_no_project(tmp_path, deep, enclosing, mark):
     (tmp_path / "one" / mark).mkdir()
     os.chown(tmp_path / "one" / mark, NOBODY, NOBODY)
-    assert enclosing(deep, INDEX) == deep
+    assert enclosing(deep, INDEX) is None
     (tmp_path / mark).mkdir()
     assert enclosing(deep, INDEX) == tmp_path
     os.chown(tmp_path, NOBODY, NOBODY)  # who could have moved it there
-    assert enclosing(deep, INDEX) == deep
+    assert enclosing(deep, INDEX) is None
 
 
 @as_root
@@ -120,4 +120,4 @@ def test_a_home_folder_is_nobodys_project(tmp_path, deep, state, enclosing, monk
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".git").mkdir()
     Records(state).make(tmp_path / INDEX)
-    assert enclosing(deep, INDEX) == deep
+    assert enclosing(deep, INDEX) is None
