@@ -187,7 +187,7 @@ sys.meta_path.insert(0, Hook)
 """
 
 
-@pytest.mark.parametrize("command", ["index", "status", "search parse_config --no-service"])
+@pytest.mark.parametrize("command", ["index", "status", "search . parse_config --no-service"])
 def test_a_command_whose_libraries_do_not_fit_into_memory_says_so(place, command):
     variables = with_import_hook(place.folder / "hook", NO_ROOM, place.variables)
     ran = run(*command.split(), cwd=place.project, variables=variables)

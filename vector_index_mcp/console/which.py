@@ -20,10 +20,9 @@ from vector_index_mcp.foreign import visible
 if TYPE_CHECKING:  # imports pydantic
     from vector_index_mcp.settings import Settings
 
-_INDEXING = {"index", "search"}
 _NO_PROJECT = (
-    "{folder} has no repository, no project file such as package.json and no index yet; all files "
-    "in it are indexed. If you mean another folder, name it: vector-index-mcp {command} PATH"
+    "{} has no repository, no project file such as package.json and no index yet; all files in it "
+    "are indexed. If you mean another folder, name it: vector-index-mcp search PATH QUERY"
 )
 
 
@@ -34,7 +33,7 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
     inside a project that has an index means that project, since a second index would hold the same
     files again. Standard error then names the project, and a search is limited to the typed folder.
     It also names the project if that lies around the repository that one stands in, and warns if a
-    command is about to index a folder that nobody has named and that does not look like a project.
+    search is about to index a folder that nobody has named and that does not look like a project.
 
     Afterwards, `parsed.path` is as it was typed, or a relative path to the project.
 
@@ -54,9 +53,8 @@ def project(parsed: argparse.Namespace, configured: "Settings") -> Path:
         if own is not None and meant in own.parents:
             write(_used(str(own), meant), sys.stderr)
         # Of an index that lies elsewhere, a look at the folder does not tell whether there is one.
-        if found is None and parsed.command in _INDEXING and not lies_elsewhere(uri):
-            said = _NO_PROJECT.format(folder=visible(str(folder)), command=parsed.command)
-            write(said, sys.stderr)
+        if found is None and parsed.command == "search" and not lies_elsewhere(uri):
+            write(_NO_PROJECT.format(visible(str(folder))), sys.stderr)
     elif meant != folder:
         parsed.path = os.path.relpath(meant)
         limit = ""
