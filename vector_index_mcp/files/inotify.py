@@ -103,6 +103,19 @@ class Inotify(InotifyFD):
         """Whether no event since the last `settle` was about a folder or a file elsewhere."""
         return not self._unsettled and not self._are_signs_old
 
+    def start(self) -> None:
+        """Begin to read; close everything if there can be no thread for it.
+
+        Raises:
+            RuntimeError: If there are as many threads as the system allows.
+        """
+        try:
+            super().start()
+        except RuntimeError:
+            self._is_reading = False  # else `stop` leaves the closing to the thread
+            self.stop()
+            raise
+
     # -- what the kernel reports -----------------------------------------------------------
 
     def run(self) -> None:

@@ -91,6 +91,10 @@ class Watch:
         """
         try:
             self._observer = self._started(signs)
+        except RuntimeError as error:  # there are as many threads as the system allows
+            raise ProjectError(
+                f"the folder cannot be watched ({error}); changes are found by polling meanwhile"
+            ) from error
         except OSError as error:
             limits = "raise fs.inotify.max_user_instances and max_user_watches; "
             raise ProjectError(
@@ -167,11 +171,11 @@ class Watch:
         watches.start()
         try:
             watches.settle_everything()
+            watches.look_out_for(map(str, signs))
         except OSError:
             watches.stop()
             watches.join()
             raise
-        watches.look_out_for(map(str, signs))
         return watches
 
     def _schedule(self, observer: BaseObserver) -> None:

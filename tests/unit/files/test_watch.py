@@ -632,6 +632,24 @@ def test_a_start_that_fails_says_why_and_leaves_no_threads(
     watch.stop()
 
 
+@linux_only
+def test_where_no_thread_can_be_started_the_watch_says_so_and_leaves_nothing_open(
+    project: Path, watch: Watch, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    watch.stop()
+    before = set(Path("/proc/self/fd").iterdir())
+    other = Watch(only(project), recorder.is_ignored_folder, recorder.on_dirty, recorder.on_problem)
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(ProjectError, match="found by polling meanwhile"):
+            other.start()
+    assert not other.is_alive
+    assert set(Path("/proc/self/fd").iterdir()) == before
+
+
 @pytest.mark.slow
 @linux_only
 def test_an_overflow_of_the_queue_is_told_and_the_folders_there_are_get_watched(
