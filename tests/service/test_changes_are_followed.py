@@ -31,6 +31,7 @@ from vector_index_mcp.files import scan
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.files.watch import Watch
 from vector_index_mcp.indexing.answering import asking
+from vector_index_mcp.indexing.preparing.crew import Crew
 from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.writing.scanned import FILES_PER_BATCH
@@ -484,6 +485,23 @@ async def test_a_search_right_after_a_save_has_what_was_saved(project, embedder,
         assert answer.hits[0].chunk.text.startswith("elderberry")
         assert (answer.stale, answer.absent) == (frozenset(), ())
         assert "changed" not in answer.note
+
+
+async def test_a_file_that_is_set_aside_keeps_no_search_from_waiting_for_others(
+    project, embedder, monkeypatch
+):
+    codebase = codebase_of(project, embedder, quiet_seconds=0.3, longest_seconds=1.0)
+    async with codebase.running():
+        await converged(codebase)
+        monkeypatch.setattr(Crew, "late_count", property(lambda _: 1))
+        assert (await codebase.search("apple", 5)).note == (
+            "Recent changes may be missing: 1 changed path to index."
+        )
+        write(project, {"new.py": "elderberry = 1\n"})
+        await eventually(lambda: codebase.index.indexer.queue.has_saved)
+        answer = await codebase.search("elderberry", 5)
+        assert [hit.chunk.key for hit in answer.hits][:1] == ["new.py"]
+        assert answer.absent == ()
 
 
 async def test_a_file_that_is_written_all_the_time_makes_searches_wait_once(

@@ -102,9 +102,8 @@ class Indexer:
     @property
     def pending_path_count(self) -> int:
         """How many changed files and folders are not indexed yet."""
-        late = self._pipeline.crew.late_count
         waiting = len(self.queue) + len(self._scanned) + len(self.renames)
-        return waiting + self._in_hand + late
+        return waiting + self._in_hand + self._pipeline.crew.late_count
 
     @property
     def outdated_path_count(self) -> int:
@@ -113,8 +112,9 @@ class Indexer:
 
     @property
     def saved_path_count(self) -> int:
-        """The same without files that some process keeps open and may write again."""
-        return self.pending_path_count - len(self.queue) + self.queue.saved_count
+        """The same without files that are set aside, or kept open and may be written again."""
+        late = self._pipeline.crew.late_count
+        return self.pending_path_count - late - len(self.queue) + self.queue.saved_count
 
     @property
     def is_in_error(self) -> bool:
