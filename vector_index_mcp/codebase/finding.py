@@ -15,7 +15,7 @@ from vector_index_mcp.codebase.patterned import matched
 from vector_index_mcp.codebase.running_tests import asks_for_tests, saying_how
 from vector_index_mcp.codebase.wanted import Sample, Wanted
 from vector_index_mcp.engine.ranking.query import Query
-from vector_index_mcp.engine.ranking.search import search
+from vector_index_mcp.engine.ranking.search import no_vector, search
 from vector_index_mcp.engine.ranking.similar import similar
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import NO_FILTERS, Filters, Hit, StoredChunk, Vector
@@ -106,7 +106,7 @@ class _Search:
             return await self.most_similar(vector, about, chunk)
         self.question.lack = "the code in similar_to has no vector yet"
         most = self._most_compared(about)
-        hits = await search(self.store, Query(chunk.text), _no_vector, most, self.filters)
+        hits = await search(self.store, Query(chunk.text), no_vector, most, self.filters)
         return await self._beside(chunk, hits, about)
 
     async def most_similar(
@@ -235,10 +235,6 @@ class _Search:
     async def _all_names(self) -> _Names:
         symbols, keys = await self.store.contents.symbols(), [*self.question.ledger.keys()]
         return await anyio.to_thread.run_sync(respelling.spellings, symbols, keys)
-
-
-async def _no_vector() -> None:
-    return None
 
 
 def _overlap(one: StoredChunk, other: StoredChunk) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from vector_index_mcp.codebase.lead import led
 from vector_index_mcp.engine.ranking.pattern import Pattern
 from vector_index_mcp.engine.ranking.query import Query
-from vector_index_mcp.engine.ranking.search import search
+from vector_index_mcp.engine.ranking.search import no_vector, search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk
 from vector_index_mcp.errors import StoreError, counted
@@ -64,14 +64,10 @@ async def _best(
 ) -> Sequence[tuple[StoredChunk, Sequence[StoredChunk]]]:
     """Return the best chunks, each with others of its file; last, those with none of the words."""
     query = Query(pattern.plain)
-    hits = await search(store, query, _no_vector, limit, within) if query.words else []
+    hits = await search(store, query, no_vector, limit, within) if query.words else []
     found = [(hit.chunk, hit.also) for hit in hits]
     if len(found) < limit:
         shown = {hit.chunk.document_id for hit in hits}
         placed = await store.contents.placed(within, _MOST_PLACED)
         found += [(chunk, ()) for chunk in placed if chunk.document_id not in shown]
     return found[:limit]
-
-
-async def _no_vector() -> None:
-    return None

@@ -67,6 +67,10 @@ async def search(
     return await worked_out(is_long, ranked)
 
 
+async def no_vector() -> None:
+    """Stand in for the embedding of a query that is searched by its words alone."""
+
+
 async def both_searches(
     store: Store,
     words: Callable[[], Awaitable[Sequence[str]]],
