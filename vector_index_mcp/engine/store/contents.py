@@ -1,12 +1,14 @@
 """Reads the rows of one generation: publishes, compares and counts them, or tells what is there."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import lancedb
 import pyarrow.compute as pc
 
 from vector_index_mcp.engine.store import schema
-from vector_index_mcp.engine.store.predicates import contains, is_among, matches, predicate_of
+from vector_index_mcp.engine.store.predicates import contains, is_among, predicate_of
 from vector_index_mcp.engine.store.reach import Reach, to_the_end
 from vector_index_mcp.engine.types import NO_FILTERS, Claim, Filters, StoredChunk, Vector
 
@@ -21,11 +23,7 @@ class Contents:
 
     async def holds(self, filters: Filters) -> bool:
         """Return whether any chunk fulfils `filters`."""
-        with self._reach.asked("searching"):
-            rows = self._chunks.query().select(["file_path"]).limit(1)
-            if where := predicate_of(filters):
-                rows = rows.where(where)
-            return bool(await to_the_end(rows.to_list()))
+        return bool(await self._rows(predicate_of(filters), ["file_path"], 1))
 
     async def count(self, filters: Filters) -> int:
         """Return how many chunks fulfil `filters`.
@@ -38,26 +36,24 @@ class Contents:
 
     async def placed(self, filters: Filters, most: int) -> list[StoredChunk]:
         """Return `most` chunks that fulfil `filters`, in the order of their places."""
-        with self._reach.asked("searching"):
-            rows = self._chunks.query().select(schema.STORED_CHUNK_COLUMNS).limit(most)
-            if where := predicate_of(filters):
-                rows = rows.where(where)
-            found = schema.stored_chunks(await to_the_end(rows.to_list()))
+        rows = await self._rows(predicate_of(filters), schema.STORED_CHUNK_COLUMNS, most)
+        found = schema.stored_chunks(rows)
         return sorted(found, key=lambda chunk: (chunk.key, chunk.chunk_index))
 
     async def has_text(self, part: str, filters: Filters = NO_FILTERS) -> bool:
         """Return whether any chunk contains `part` in any case. Reads all texts: 1 ms for 2,000."""
-        return await self._has(contains("extracted_text_chunk", part), filters)
+        terms = [contains("extracted_text_chunk", part), predicate_of(filters)]
+        return bool(await self._rows(" AND ".join(filter(None, terms)), ["file_path"], 1))
 
     async def has_match(self, pattern: str, filters: Filters = NO_FILTERS) -> bool:
         """Return whether a regular expression of Rust matches in any chunk. Reads all texts."""
-        return await self._has(matches("extracted_text_chunk", pattern), filters)
+        return await self.holds(replace(filters, text=pattern))
 
-    async def _has(self, predicate: str, filters: Filters) -> bool:
-        terms = [predicate, predicate_of(filters)]
+    async def _rows(self, where: str, columns: list[str], most: int) -> list[dict[str, Any]]:
+        """Return these columns of at most `most` rows; of any rows if `where` is empty."""
         with self._reach.asked("searching"):
-            rows = self._chunks.query().where(" AND ".join(filter(None, terms)))
-            return bool(await to_the_end(rows.select(["file_path"]).limit(1).to_list()))
+            rows = self._chunks.query().select(columns).limit(most)
+            return await to_the_end((rows.where(where) if where else rows).to_list())
 
     async def languages(self) -> list[str]:
         """Return the language of each file that has text."""
