@@ -122,6 +122,22 @@ def test_a_command_is_about_the_project_that_you_stand_in(indexed):
     assert not (below / ".lancedb").exists()
 
 
+def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
+    raising = "".join(
+        f"def check_{n}(value):\n    # {'a long comment ' * 40}\n    raise Error{n}(value)\n\n\n"
+        for n in range(60)
+    )
+    write(place.project, {"checks.py": raising})
+    found = place.run(*SEARCH, "project", r"raise \w+\(", "--format", "grep")
+    lines = enumerate(raising.splitlines(), start=1)
+    expected = {f"project/checks.py:{n}:{line}" for n, line in lines if "raise" in line}
+    assert set(found.stdout.splitlines()) == expected
+    none = place.run(*SEARCH, "project", r"raise\s+check_\w+", "--format", "grep")
+    assert (none.stdout, none.returncode) == ("", 1)
+    assert "No chunk matches the query as a regular expression" in none.stderr
+    assert none.stderr.endswith("No line matches; `--format text` shows what its words find.\n")
+
+
 @needs_model
 def test_a_search_without_vectors_says_what_makes_some(place):
     settings = environment(place.folder)

@@ -16,6 +16,7 @@ FILES = {
     "def set_user():\n    pass\n",
     "docs/todo.md": "# The todo list\n\nA todo is a thing to be done. A fixme is another one.\n",
     "data/phones.txt": "Call 555-1234 or 555-9876.\n",
+    "data/headers.txt": "Retry-After: 5\n",
     "data/more.txt": "x\n",
 }
 
@@ -41,6 +42,7 @@ def counted(count, more=""):
         (r"^class \w+Error", {"app/errors.py"}, ""),
         (r"(get|set)_user", {"app/users.py"}, ""),
         ("TODO|FIXME", {"app/users.py"}, ""),
+        ("set-cookie|Retry-After", {"data/headers.txt"}, ""),
         (r"\bclass\s+server", {"app/server.py"}, ", if case is ignored"),
         (r"\d{3}-\d{4}", {"data/phones.txt"}, ""),  # which has no words
     ],
@@ -50,6 +52,8 @@ async def test_it_finds_all_that_matches_and_nothing_else(client, query, files, 
     results = answer["results"]
     assert {hit["file_path"] for hit in results} == files
     assert answer["note"].endswith(counted(len(results), more))
+    assert answer["mode"] == "lexical"
+    assert "absent" not in answer
 
 
 async def test_the_snippet_is_around_the_line_that_matches(client):

@@ -54,6 +54,8 @@ class Findings:
     """The path that the query is and that no file has; empty for none."""
     unjudged: str = ""
     """Why the cross-encoder did not rank the hits; empty if it did, or did not have to."""
+    is_by_meaning: bool = True
+    """Whether it was searched by meaning too, if that was possible."""
 
 
 class Finder:
@@ -150,7 +152,7 @@ class _Search:
         if pattern is not None:
             matches, remark = await matched(pattern, self.limit, self.store, self.filters)
             if matches:
-                return Findings(matches, remark=remark)
+                return Findings(matches, is_by_meaning=False, remark=remark)
             self.question.rephrase(pattern.plain)
         found = await self._for_text()
         found.remark = found.remark or remark

@@ -176,7 +176,7 @@ class Codebase:
             wanted=what,
             hits=hits,
             stale=answered.stale,
-            is_hybrid=not answered.lack,
+            is_hybrid=found.is_by_meaning and not answered.lack,
             masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
             absent=names,
             missing=missing,

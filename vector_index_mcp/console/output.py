@@ -24,6 +24,7 @@ _UNCOUNTED = (
     "ignored files are not counted: what git ignores, and what is never worth a search, such as "
     "node_modules and lock files"
 )
+_NO_LINE = "No line matches; `--format text` shows what its words find."
 _NOT_FOLLOWED = (
     "no service keeps it up to date now; `search`, `serve PATH` or an MCP client starts one"
 )
@@ -42,7 +43,7 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
         wanted: The options of the command, among them the format.
 
     Returns:
-        The exit status: 1 if nothing is found and lines are wanted as grep writes them, else 0.
+        The exit status: 1 if no line is found and lines are wanted as grep writes them, else 0.
     """
     if wanted.format == "json":
         write(result.model_dump_json(indent=2))
@@ -52,9 +53,12 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
     if wanted.format == "grep":
         for note in results.notes(result):
             write(note, sys.stderr)
-        for line in results.grep_lines(result, query, wanted.folder):
+        lines = results.grep_lines(result, query, wanted.folder)
+        for line in lines:
             write(line)
-        return 0 if result.results else 1
+        if result.results and not lines:
+            write(_NO_LINE, sys.stderr)
+        return 0 if lines else 1
     rows = None if wanted.is_full else results.rows_of_terminal()
     write(results.readable(result, query, wanted.folder, results.paint_for(wanted.color), rows))
     return 0

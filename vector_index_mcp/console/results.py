@@ -108,10 +108,12 @@ def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
     """Return one line `path:line:text` for each result, as grep writes it and editors read it.
 
     The line is the one that the query names by its number, or else the one that has the most words
-    of the query; of several, the first. For a regular expression, these are all lines that match.
+    of the query; of several, the first. For a regular expression, these are the lines that match,
+    and none if no line does.
     """
     places = places_in(query.text)
-    return [line for hit in result.results for line in _grep_lines(hit, query, places, folder)]
+    lines = (line for hit in result.results for line in _grep_lines(hit, query, places, folder))
+    return list(dict.fromkeys(lines))  # long lines stand in several chunks
 
 
 def notes(result: SearchResult) -> list[str]:
@@ -126,8 +128,11 @@ def _grep_lines(
     hit: SearchHit, query: Query, places: Sequence[Place], folder: str
 ) -> Iterator[str]:
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
-    matching = query.pattern.matching(lines) if query.pattern else []
-    for index in matching or [_line_that_matters(lines, hit, query, places)]:
+    if query.pattern:
+        indexes = query.pattern.matching(lines)
+    else:
+        indexes = [_line_that_matters(lines, hit, query, places)]
+    for index in indexes:
         yield f"{_place(hit, folder)}:{hit.start_line + index}:{lines[index].rstrip()}"
 
 

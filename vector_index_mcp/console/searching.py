@@ -16,6 +16,7 @@ from vector_index_mcp.codebase.limits import (
     MAX_TOKENS,
     TOP_K,
 )
+from vector_index_mcp.engine.ranking.pattern import pattern_of
 
 NAMED_TWICE = "the project is named twice: leave out PATH, or --project"
 MEANT = {
@@ -72,13 +73,18 @@ class Search:
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> "Search":
-        """Return the search that the parsed options describe."""
+        """Return the search that the parsed options describe.
+
+        Who wants lines as grep writes them wants whole texts, and all that matches an expression.
+        """
+        is_grep = parsed.format == "grep"
+        is_pattern = is_grep and pattern_of(parsed.query) is not None
         return cls(
             query=parsed.query,
-            top_k=parsed.top_k,
+            top_k=parsed.top_k or (TOP_K[1] if is_pattern else DEFAULT_TOP_K),
             glob=parsed.glob,
             language=parsed.language,
-            max_tokens=parsed.max_tokens,
+            max_tokens=parsed.max_tokens or (MAX_TOKENS[1] if is_grep else DEFAULT_MAX_TOKENS),
             folder=parsed.path,
             format=parsed.format,
             color=parsed.color,
@@ -120,17 +126,15 @@ def add_options(search: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--top-k",
         type=_number(*TOP_K),
-        default=DEFAULT_TOP_K,
         metavar="N",
-        help="how many results, 1 to 100 (5)",
+        help="how many results, 1 to 100 (5; 100 to grep for a regular expression)",
     )
     _add_limits(search)
     search.add_argument(
         "--max-tokens",
         type=_number(*MAX_TOKENS),
-        default=DEFAULT_MAX_TOKENS,
         metavar="N",
-        help="about how long the answer may be, in tokens (8000)",
+        help="about how long the answer may be, in tokens (8000; grep's lines: 100000)",
     )
     search.add_argument(
         "--format",

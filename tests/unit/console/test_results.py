@@ -64,12 +64,14 @@ def test_a_header_tells_the_definitions_around_and_whether_it_is_stale():
     )
 
 
-def test_of_a_regular_expression_all_lines_that_match_are_printed():
-    found = result(hit(), hit("# none\n", "b.py"))
+def test_of_a_regular_expression_the_lines_that_match_are_printed_once():
+    found = result(hit(), hit("# none\n", "b.py"), hit())
     assert grep_lines(found, Query(r"\w+_config\(|x{1}"), ".") == [
         "src/load.py:13:    def parse_config(self):",
         'src/load.py:14:\treturn "x" * 42',
-        "b.py:10:# none",
+    ]
+    assert grep_lines(result(hit(), hit()), Query("parse_config"), ".") == [
+        "src/load.py:13:    def parse_config(self):"
     ]
 
 

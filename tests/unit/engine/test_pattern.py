@@ -20,6 +20,10 @@ from vector_index_mcp.engine.ranking.query import Query
         (r"(?P<name>\w+)=\[[^\]]*\]", "=[ ]"),
         (r"a{2,3}\d+", "a"),
         ("TODO|FIXME", "TODO FIXME"),
+        ("Retry-After|X-Real-IP", "Retry-After X-Real-IP"),
+        ("(Retry-After|X-Real-IP)", "Retry-After X-Real-IP"),
+        ("std::move|std::forward", "std::move std::forward"),
+        ("raise ValueError|raise TypeError", "raise ValueError raise TypeError"),
     ],
 )
 def test_a_regular_expression_is_recognised(text, plain):
@@ -42,6 +46,9 @@ def test_a_regular_expression_is_recognised(text, plain):
         r"C:\project\.git\config",
         r"App\Models\User",
         "string | number",
+        "returns int|None",
+        "a||b",
+        "| name | age |",
         "Vec<Option<T>>",
         "int *p",
         "x[0]",

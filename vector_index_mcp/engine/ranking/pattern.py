@@ -15,13 +15,12 @@ _SIGNS = re.compile(
     r"|(?<![*\s])\.[*+]"  # `*.*` is a glob
     r"|^\.[*+]\w"
     r"|\[\^?[\w-]+\][+*{]"
-    r"|\(\w{1,99}(?:\|\w{1,99}){1,99}\)"
+    r"|\([^\s()|]{1,99}(?:\|[^\s()|]{1,99}){1,99}\)"
     r"|\(\?[:=!<iP]"
     r"|^\^[^\W\d]"  # `^1.2.3` is a release
 )
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _ASKS = re.compile(r"(?:does|how|is|what|when|where|which|who|why) ", re.IGNORECASE)
-_NAMES = re.compile(r"\w{2,99}(?:\|\w{2,99}){1,99}")
 _LONGEST_CHARS = 200  # what is longer is a sample of code or a log
 _MOST_WORDS = 8
 _NO_TEXT = re.compile(
@@ -73,7 +72,17 @@ def pattern_of(text: str) -> Pattern | None:
         return None
     if _DRIVE.match(text) or _ASKS.match(text):  # a question about an expression is none
         return None
-    if not (_SIGNS.search(text) or _NAMES.fullmatch(text)):
+    if not (_SIGNS.search(text) or _has_alternatives(text)):
         return None
     plain = _NO_TEXT.sub(lambda sign: sign[1] or " ", text)
     return Pattern(text, " ".join(plain.split()))
+
+
+def _has_alternatives(text: str) -> bool:
+    """Whether a query is `TODO|FIXME`, `set-cookie|ETag` or `class A|def b`.
+
+    `returns int|None` is none: its alternatives differ in how many words they have.
+    """
+    each = text.split("|")
+    are_texts = len(each) > 1 and all(len(one) > 1 and one == one.strip() for one in each)
+    return are_texts and len({len(one.split()) for one in each}) == 1
