@@ -56,9 +56,12 @@ async def test_it_finds_all_that_matches_and_nothing_else(client, query, files, 
     assert "absent" not in answer
 
 
-async def test_the_snippet_is_around_the_line_that_matches(client):
+async def test_the_snippet_is_around_the_line_that_matches_and_names_what_it_shows(client):
     answer = await call(client, "search_index", query=r"class L\w+\(", detail="snippets")
-    assert "class LimitError" in answer["results"][0]["extracted_text_chunk"]
+    [hit] = answer["results"]
+    assert "class LimitError" in hit["extracted_text_chunk"]
+    assert "ParseError" not in hit["extracted_text_chunk"]
+    assert hit["symbols"] == ["LimitError"]
 
 
 async def test_filters_hold_for_patterns_as_well(client):

@@ -12,6 +12,7 @@ from vector_index_mcp.codebase.hits import Detail, FileMetadata, Reasons, Search
 from vector_index_mcp.codebase.lines import best_lines
 from vector_index_mcp.codebase.places import Place
 from vector_index_mcp.engine.ranking.signals import prefix_of, prefixes_of
+from vector_index_mcp.engine.text.words import last_name
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR
 from vector_index_mcp.errors import counted
 from vector_index_mcp.files.language import is_prose
@@ -134,7 +135,7 @@ def _hit(
     explain: bool,
 ) -> SearchHit:
     chunk = hit.chunk
-    start, end, text = chunk.start_line, chunk.end_line, chunk.text
+    start, end, text, symbols = chunk.start_line, chunk.end_line, chunk.text, chunk.symbols
     if detail == "locations":
         text = ""
     elif detail == "snippets":
@@ -142,6 +143,7 @@ def _hit(
         first, text = best_lines(text, answer.searched, chunk.symbols, at)
         start += first
         end = start + text.rstrip("\n").count("\n")
+        symbols = tuple(symbol for symbol in symbols if last_name(symbol) in text)
     return SearchHit(
         file_path=chunk.key,
         start_line=start,
@@ -149,7 +151,7 @@ def _hit(
         score=round(hit.likelihood, 4),
         language=chunk.language,
         scope=chunk.scope,
-        symbols=list(chunk.symbols),
+        symbols=list(symbols),
         is_stale=chunk.key in answer.stale,
         is_cut=detail == "snippets" and text.rstrip("\n") != chunk.text.rstrip("\n"),
         is_masked=chunk.key in answer.masked and _MASKED.search(text) is not None,
