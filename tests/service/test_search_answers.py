@@ -16,7 +16,7 @@ FILES = {
         "        return dict(part.split('=') for part in header.split(';'))\n"
     ),
     "src/view.py": (
-        "from jar import CookieJar\n\n\ndef show(request):\n"
+        "from jar import CookieJar\n\n\ndef show(request):  # the jar of each cookie\n"
         "    cookies = CookieJar().parse_cookie(request.header)\n"
         "    again = CookieJar().parse_cookie(request.header)\n"
         "    return cookies, again\n"
@@ -113,7 +113,9 @@ async def test_the_definitions_of_an_identifier_come_first(client, query):
     assert (await found(client, query, language="python"))[0] == "src/jar.py"
 
 
-@pytest.mark.parametrize("query", ["CookieJar", "CookieJar.parse_cookie"])
+@pytest.mark.parametrize(
+    "query", ["CookieJar", "CookieJar.parse_cookie", "cookie jar", "cookie jar class"]
+)
 async def test_a_definition_comes_before_its_uses(client, query):
     assert (await found(client, query))[0] == "src/jar.py"
 

@@ -124,7 +124,8 @@ def test_tokens_are_the_words_as_typed_without_punctuation(text, tokens):
 def test_the_definition_of_an_identifier_is_matched_besides_its_words():
     assert Query("parse_cookie").matched == ["parsecookie", "parse", "cookie", "=parsecookie"]
     assert Query("Foo::barBaz").matched[-1] == "=barbaz"
-    assert not any(word.startswith("=") for word in Query("retries with backoff").matched)
+    assert Query("parse the cookie").matched[-2:] == ["=parsecookie", "=parsethecookie"]
+    assert not any(word.startswith("=") for word in Query("how are retries made").matched)
 
 
 def test_the_subject_has_each_idea_once():

@@ -50,6 +50,32 @@ def test_a_qualified_name_is_compared_by_its_last_part(query, symbol):
     assert factor("defines", query, stored("a", symbols=[symbol])) > 1
 
 
+@pytest.mark.parametrize(
+    ("query", "symbol"),
+    [
+        ("parse cookie", "parseCookie"),
+        ("the parse cookie function", "parse_cookie"),
+        ("parse cookie function", "parse_cookie_function"),
+        ("is node in tree", "_is_node_in_tree"),
+    ],
+)
+def test_the_words_of_a_name_ask_for_its_definition(query, symbol):
+    assert factor("defines", query, stored("a", symbols=[symbol])) > 1
+
+
+@pytest.mark.parametrize(
+    ("query", "symbol"),
+    [
+        ("how to parse cookie", "howToParseCookie"),
+        ("parse cookie", "parse_cookies"),
+        ("parse parseCookie cookie", "parseParseCookieCookie"),
+        ("who parses a cookie from the header", "whoParsesACookieFromTheHeader"),
+    ],
+)
+def test_a_question_is_no_name(query, symbol):
+    assert factor("defines", query, stored("a", symbols=[symbol])) == 1
+
+
 def test_the_spelling_asked_for_is_preferred_to_another():
     same, other = (stored("a", symbols=[name]) for name in ("parse_cookie", "ParseCookie"))
     assert prefers("defines", "parse_cookie", same, other)

@@ -20,6 +20,7 @@ from vector_index_mcp.engine.text.words import joined, last_name, owner_of, quer
 _MOST_WORDS = 96
 _MOST_SYMBOLS = 32
 _MOST_PATHS = 32
+_MOST_PARTS_OF_NAME = 6
 _ASKS = re.compile(r"\s*(?:how|where|what|which|who|when|why)\b", re.IGNORECASE)
 _SHORTEST_UNSPACED = 6  # characters of a sentence; fewer may be a name
 _MOST_AROUND_A_WORD = 4  # words of a query that is about the one in quotes
@@ -137,6 +138,17 @@ class Query:
         return frozenset(filter(None, (joined(last_name(token)) for token in self.identifiers)))
 
     @cached_property
+    def spelled_out(self) -> frozenset[str]:
+        """The names that the query may be, in plain words: `getuser` of "get user"; mostly none.
+
+        They are spelled as in `symbols`. "get user function" may be `getUserFunction` as well.
+        """
+        if self.identifiers or self.asks or len(self.tokens) > _MOST_PARTS_OF_NAME:
+            return frozenset()
+        ways = (self._telling, self.tokens)
+        return frozenset(joined(" ".join(words)) for words in ways if len(words) > 1)
+
+    @cached_property
     def owners(self) -> frozenset[str]:
         """What stands before the last names of `identifiers`, spelled as in `symbols`."""
         owners = filter(None, map(owner_of, self.identifiers))
@@ -165,7 +177,7 @@ class Query:
     @cached_property
     def matched(self) -> list[str]:
         """The words for full-text search: `words`, and the words of definitions."""
-        symbols = _most_specific(sorted(self.symbols), _MOST_SYMBOLS)
+        symbols = _most_specific(sorted(self.symbols | self.spelled_out), _MOST_SYMBOLS)
         return [*self.words, *map(symbol_word, symbols)]
 
     @cached_property

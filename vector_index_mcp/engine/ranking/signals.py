@@ -179,14 +179,15 @@ def prefix_of(word: str) -> str:
 def defines(ctx: Context, chunk: StoredChunk) -> float:
     """Raise a chunk that defines an identifier of the query: people want the definition first.
 
-    Most of all one in the class or file that the query names (`Foo.bar`).
+    Most of all one in the class or file that the query names (`Foo.bar`). The words of a name, such
+    as "get user", ask for its definition as well.
     """
-    wanted = ctx.query.symbols
+    wanted = ctx.query.symbols | ctx.query.spelled_out
     if not wanted or wanted.isdisjoint(joined(last_name(name)) for name in chunk.symbols):
         return 1.0
     names = (composed(last_name(name)) for name in chunk.symbols)
     in_that_spelling = not ctx.query.spellings.isdisjoint(names)
-    asked = ctx.query.is_symbol
+    asked = ctx.query.is_symbol or bool(ctx.query.spelled_out)
     weight = ctx.weights.defines_when_asked if asked else ctx.weights.defines
     worth = 1 if in_that_spelling else _OTHER_SPELLING
     return (1 + weight * worth) * (ctx.weights.owned if _is_owned(ctx.query.owners, chunk) else 1)
