@@ -181,8 +181,8 @@ type Shape
 type Point
 type Alias
 type List
-method Move
-method Push
+method Point.Move
+method List.Push
 function main
 """,
     ),

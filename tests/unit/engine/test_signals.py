@@ -76,6 +76,12 @@ def test_a_question_is_no_name(query, symbol):
     assert factor("defines", query, stored("a", symbols=[symbol])) == 1
 
 
+def test_of_methods_of_one_name_that_of_the_type_asked_for_is_preferred():
+    own, other = (stored("a.go", symbols=[name]) for name in ("Mux.Close", "Tree.Close"))
+    assert prefers("defines", "Mux.Close", own, other)
+    assert prefers("defines", "Tree::Close", other, own)
+
+
 def test_the_spelling_asked_for_is_preferred_to_another():
     same, other = (stored("a", symbols=[name]) for name in ("parse_cookie", "ParseCookie"))
     assert prefers("defines", "parse_cookie", same, other)

@@ -57,6 +57,18 @@ def name_node(node: Node) -> Node | None:
     return None if node.type in _NAMELESS else next(_identifiers_below(node), None)
 
 
+def owner_of(node: Node) -> str:
+    """Return the type to which Go gives the method `node`: `Mux` of `func (m *Mux[T]) Handle()`."""
+    receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
+    named = (
+        (each.child_by_field_name("type") for each in receiver.named_children) if receiver else ()
+    )
+    type_ = next(filter(None, named), None)
+    while type_ is not None and type_.type != "type_identifier":
+        type_ = type_.named_children[0] if type_.named_child_count else None
+    return name_of(type_) if type_ is not None else ""
+
+
 def innermost_last(node: Node) -> Node | None:
     """Return the declarator inside `node`, as `get()` in `&get()`; None if it has none."""
     return node.named_children[-1] if node.type in _INNERMOST_LAST else None

@@ -4,7 +4,7 @@ from vector_index_mcp.engine.chunk import headings
 from vector_index_mcp.engine.chunk.grammars import GRAMMARS
 from vector_index_mcp.engine.chunk.parts import Part
 
-VERSION = "outline-9"
+VERSION = "outline-10"
 """Change this whenever the same text is cut differently, so that old chunks are replaced."""
 
 

@@ -25,6 +25,7 @@ from vector_index_mcp.engine.chunk.naming import (
     innermost_last,
     name_node,
     name_of,
+    owner_of,
     text_of,
 )
 from vector_index_mcp.engine.chunk.parts import Part, flat
@@ -194,6 +195,8 @@ class _Walk:
             named = name_node(node)
             name = name_of(named) if named else ""
             name = self._given.get(name, name)
+            if name and (owner := owner_of(node)):
+                name = f"{owner}.{name}"
             if not name and node.type not in self._grammar.structures:
                 return None
             if name in _NO_NAMES and self._grammar.name in _OF_C:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple, Self
 
 from vector_index_mcp.engine import kinds
@@ -214,7 +215,7 @@ def _is_owned(owners: Set[str], chunk: StoredChunk) -> bool:
     around = (
         *_BETWEEN_NAMES.split(chunk.scope),
         *_BETWEEN_NAMES.split(chunk.key),
-        *map(last_name, chunk.symbols),
+        *chain.from_iterable(map(_BETWEEN_NAMES.split, chunk.symbols)),
     )
     return any(joined(name) in owners for name in around)
 

@@ -226,7 +226,7 @@ def test_a_chunk_knows_what_it_lies_in():
         ("java", "class A {\n  void f() {\n@  }\n}\n", "class A › method f"),
         ("rust", "impl A {\n    fn f() {\n@    }\n}\n", "impl A › function f"),
         ("cpp", "namespace a {\nvoid B::f() {\n@}\n}\n", "namespace a › function B::f"),
-        ("go", "package a\nfunc (b *B) f() {\n@}\n", "method f"),
+        ("go", "package a\nfunc (b *B) f() {\n@}\n", "method B.f"),
         ("ruby", "module A\n  def f\n@  end\nend\n", "module A › method f"),
         ("dart", "class A {\n  void f() {\n@  }\n}\n", "class A › function f"),
         ("lua", "local f = function()\n@end\n", "function f"),

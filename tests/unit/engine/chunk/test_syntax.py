@@ -110,6 +110,21 @@ def test_a_cpp_function_keeps_its_qualified_name(text, expected):
     assert defined(text, "cpp") == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("func (m *Mux) Handle(p string) { }", "method Mux.Handle"),
+        ("func (Mux) Close() error { return nil }", "method Mux.Close"),
+        ("func (s *Stack[T, U]) Push(x T) { }", "method Stack.Push"),
+        ("func (s Stack[K]) Pop() (x K) { return }", "method Stack.Pop"),
+        ("func () f() { }", "method f"),
+        ("func Handle(m *Mux) { }", "function Handle"),
+    ],
+)
+def test_a_method_of_go_is_named_with_its_type(text, expected):
+    assert defined(f"package a\n{text}\n", "go") == [expected]
+
+
 def test_a_namespace_without_a_name_is_not_called_by_what_it_uses():
     text = "namespace a::b {\nnamespace {\nusing std::string;\nint f() { return 1; }\n}\n}\n"
     assert defined(text, "cpp") == ["namespace a::b", "  (namespace)", "    function f"]
