@@ -17,7 +17,7 @@ import anyio.to_thread
 from fakes import FakeEmbedder
 from waiting import eventually
 
-from vector_index_mcp.indexing import keeper
+from vector_index_mcp.indexing import tries
 from vector_index_mcp.indexing.opening import remote as remote_opening
 from vector_index_mcp.indexing.place import Remote
 from vector_index_mcp.objects import lease
@@ -38,7 +38,7 @@ def expire_soon(patch=setattr):
 def hurry(patch=setattr):
     """Have this process look often whether it may write."""
     patch(remote_opening, "_SECONDS_BETWEEN_LOOKS", 0.1)
-    patch(keeper, "_REOPEN_SECONDS", 0.2)
+    patch(tries, "_PAUSE_SECONDS", 0.2)
 
 
 class Machine:

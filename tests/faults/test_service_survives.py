@@ -28,7 +28,7 @@ from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.errors import Problem, StoreError
-from vector_index_mcp.indexing import keeper
+from vector_index_mcp.indexing import tries
 from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.reasons import INDEXED
@@ -617,7 +617,7 @@ def make_mistakes(codebase, where, times, error=KeyError("nobody foresaw this"))
 @pytest.fixture
 def pauses(monkeypatch):
     """Between two tries of what has failed by an error of this program: as long as a test says."""
-    return lambda *seconds: monkeypatch.setattr(keeper, "_FAULT_SECONDS", seconds)
+    return lambda *seconds: monkeypatch.setattr(tries, "_FAULT_SECONDS", seconds)
 
 
 @pytest.mark.parametrize("where", ["opening", "committing", "embedding"])
@@ -648,7 +648,9 @@ async def test_what_is_indexed_is_found_while_an_error_of_ours_lasts(project, em
         assert "please report it" in status["error_message"]
         assert "one.py" in await found(client, "apple")
         keeper = codebase.index._keeper
-        await eventually(lambda: keeper._is_pausing or keeper.kept)  # the search may have asked
+        await eventually(
+            lambda: keeper._tries.is_pausing or keeper.kept
+        )  # the search may have asked
         assert (await call(client, "trigger_index"))["complete"]  # who asks need not wait an hour
         assert mistake.tries == 2
         assert "two.py" in await found(client, "banana")

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from vector_index_mcp.engine.store.reach import is_local
-from vector_index_mcp.errors import ForeignIndexError, Problem, ProjectError, StoreError
+from vector_index_mcp.errors import ForeignIndexError, ProjectError, StoreError
 from vector_index_mcp.files.folder import Folder, Folders
 from vector_index_mcp.indexing.activity import Activity
 from vector_index_mcp.indexing.faults import reporting_faults
@@ -32,8 +32,8 @@ from vector_index_mcp.indexing.options import Options
 from vector_index_mcp.indexing.place import Place
 from vector_index_mcp.indexing.preparing.recipe import chunker_of
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.signal import Signal
 from vector_index_mcp.indexing.state import State, StateMachine
+from vector_index_mcp.indexing.tries import Tries
 from vector_index_mcp.indexing.vectors.cached_embedder import CachedEmbedder
 from vector_index_mcp.indexing.vectors.task import Vectors
 from vector_index_mcp.indexing.writing.indexer import FEW_CHANGES, Indexer
@@ -47,10 +47,7 @@ _LOST = "the index's folder was removed, moved or replaced"
 _OPENED_AGAIN = f"{_LOST}, and is opened again"
 _LOSS_SECONDS = 1.0  # between two checks whether the index is lost
 _FETCH_PATIENCE_SECONDS = 5.0  # how long a caller waits for a shared index that is being fetched
-_REOPEN_SECONDS = 5.0  # between two tries to open an index that cannot be opened
-_FOREIGN_SECONDS = 60.0  # the same, if the index belongs to another owner
-# The same after the first, second, ... bug of this program in a row: each try may read all files.
-_FAULT_SECONDS = (5.0, 60.0, 600.0, 3_600.0)
+_FOREIGN_SECONDS = 60.0  # between two tries to open an index that belongs to another owner
 
 
 class Keeper:
@@ -101,11 +98,7 @@ class Keeper:
         self._state = state
         self._role = Role.READER  # until `work` begins
         self._watching: anyio.CancelScope | None = None
-        self._wanted = anyio.Event()
-        self._tried = Signal()
-        self._is_trying = False
-        self._is_pausing = False
-        self._faults, self._last_fault = 0, float("-inf")
+        self._tries = Tries()
 
     async def work(self, role: Role) -> None:
         """Open and keep the index as `role` wants; a keeper opens it again whenever it is lost."""
@@ -122,9 +115,9 @@ class Keeper:
                 if role is not Role.KEEPER:
                     break
                 if (failure := kept.indexer.live.failure) is not None:
-                    await self._next_try(self._pause_after(failure))
+                    await self._tries.pause(self._tries.seconds_after(failure))
             meanwhile.cancel_scope.cancel()
-        self._note_try()
+        self._tries.end()
 
     async def _opened(self) -> "Kept":
         """Open the index and make the parts that keep it."""
@@ -161,18 +154,9 @@ class Keeper:
         except StoreError as error:
             kept.indexer.live.give_up(error)
 
-    def _pause_after(self, error: StoreError) -> float:
-        """How long to wait before the index is opened again, in seconds."""
-        if error.problem is not Problem.FAULT:
-            return _REOPEN_SECONDS
-        now = anyio.current_time()
-        is_new = now - self._last_fault > _FAULT_SECONDS[-1] * 2
-        self._faults, self._last_fault = 0 if is_new else self._faults + 1, now
-        return _FAULT_SECONDS[min(self._faults, len(_FAULT_SECONDS) - 1)]
-
     async def _keep(self, kept: "Kept") -> None:
         self.kept, indexer = kept, kept.indexer
-        self._note_try()
+        self._tries.end()
         indexer.begin_run(Kind.REBUILD if indexer.needs_rebuild else Kind.START)
         self.opened.set()
         async with anyio.create_task_group() as preparations:
@@ -261,7 +245,7 @@ class Keeper:
     async def _open_as_writer(self) -> "Kept | None":
         """Open the index as soon as it has no other writer; None if its role does not wait."""
         while True:
-            self._is_trying = True
+            self._tries.begin()
             delay = self.opener.seconds_between_looks
             try:
                 if self._role is Role.READER:
@@ -279,14 +263,14 @@ class Keeper:
             except StoreError as error:
                 self._state.enter(State.ERROR, self._options.remedies.message(error))
                 is_foreign = isinstance(error, ForeignIndexError)
-                delay = _FOREIGN_SECONDS if is_foreign else self._pause_after(error)
+                delay = _FOREIGN_SECONDS if is_foreign else self._tries.seconds_after(error)
                 await self._step_back()
             self.opened.set()
             if self._role is not Role.KEEPER:
                 return None
             # The crew may have started children for an index that did not open.
             await self._pipeline.crew.end()
-            await self._next_try(delay)
+            await self._tries.pause(delay)
 
     async def _stand_aside(self) -> None:
         """Note that another process writes the index, and whether it goes on."""
@@ -314,7 +298,7 @@ class Keeper:
         # `opened` stays set when an index is lost; a fetch may then begin again.
         while not self.opened.is_set() or self._is_fetching:
             with anyio.move_on_after(_FETCH_PATIENCE_SECONDS):
-                await (self._tried if self.opened.is_set() else self.opened).wait()
+                await (self._tries if self.opened.is_set() else self.opened).wait()
                 return
             if self.mirror is not None and self._is_fetching:
                 raise StoreError(f"{self.mirror.description}; ask again when it is there")
@@ -338,33 +322,22 @@ class Keeper:
             anew: Whether an index that cannot be read may be replaced by an empty one, even if
                 other machines use it.
         """
-        if anew and self._is_trying:  # the try under way may not replace the index
-            await self._tried.wait()
-        is_due = self._is_pausing and (self._state.error or anew)
+        if anew and self._tries.is_under_way:  # which may not replace the index
+            await self._tries.wait()
+        is_due = self._tries.is_pausing and (self._state.error or anew)
         is_lost = self.kept is not None and not await self.kept.indexer.live.check_folder()
         if not (is_lost or is_due):
             return
         if anew:
             self.opener.is_anew = True
-        self._wanted.set()
+        self._tries.hasten()
         try:
             # A search of an index on another machine does not wait: it reads what there is.
             if anew or is_local(self.opener.uri):
-                await self._tried.wait()
+                await self._tries.wait()
         finally:
             if anew:  # a later try, which nobody has asked for, may not replace the index
                 self.opener.is_anew = False
-
-    def _note_try(self) -> None:
-        self._is_trying = False
-        self._tried.send()
-
-    async def _next_try(self, delay: float) -> None:
-        self._is_pausing, self._wanted = True, anyio.Event()
-        self._note_try()
-        with anyio.move_on_after(delay):
-            await self._wanted.wait()
-        self._is_pausing = False
 
     async def release(self) -> None:
         """Let another process become the writer. Call it when `work` has ended."""
