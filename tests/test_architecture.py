@@ -121,7 +121,6 @@ HOMES = {
     "semble_grammars": {"engine/chunk/syntax.py"},
     "fastapi": {"documents/rest.py", "documents/rest_errors.py"},
     "filelock": {
-        "datasets/workshop.py",
         "indexing/opening/locks.py",
         "indexing/opening/local.py",
         "background/host.py",

@@ -361,6 +361,42 @@ async def test_another_process_that_makes_one_of_the_same_texts_is_not_disturbed
                 await service.make(order(source))
 
 
+async def test_no_index_of_a_job_stays_however_it_ends(root, source, tmp_path, embedder):
+    blank = texts_in(tmp_path / "blank", blank=" ")
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        assert indexes_in(tmp_path) == []
+        with pytest.raises(VectorIndexError, match="No text content"):
+            await service.make(order(blank, "other"))
+        assert indexes_in(tmp_path) == []
+        embedder.hold()
+        new = texts_in(tmp_path / "new", new="# New\n\nNobody has embedded it.\n")
+        job = await service.workshop.begin(order(new, "new"))
+        await eventually(lambda: job.what == "embedding chunks")
+        assert indexes_in(tmp_path) == ["new", "new.lock"]
+        service.workshop.cancel(job.number)
+        await job.ended.wait()
+        assert indexes_in(tmp_path) == []
+
+
+async def test_an_index_that_a_killed_process_has_left_goes_with_the_next_job(
+    root, source, tmp_path, embedder
+):
+    for name in ("killed", "killed.4711.part", "working"):
+        write(tmp_path / "beside" / name / "chunks.lance", b"texts of a person")
+    write(tmp_path / "beside/killed.lock", b"")
+    with FileLock(tmp_path / "beside/working.lock"):
+        async with serving(root, tmp_path, embedder) as service:
+            await service.make(order(source))
+        assert indexes_in(tmp_path) == ["working", "working.lock"]
+
+
+def indexes_in(tmp_path):
+    """What lies where the indexes of texts do, but for the caches and states beside them."""
+    names = {path.name for path in (tmp_path / "beside").iterdir()}
+    return sorted(names - {"cache", "state"})
+
+
 async def test_many_small_texts_make_few_files(root, tmp_path, embedder):
     texts = {f"text{number}": f"# Text {number}\n\nIt is small.\n" for number in range(500)}
     source = texts_in(tmp_path / "texts", **texts)

@@ -11,7 +11,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from typing import Any
 import anyio
 import anyio.abc
 import anyio.to_thread
-from filelock import FileLock, Timeout
 
 from vector_index_mcp.datasets import appending, making
 from vector_index_mcp.datasets.limits import ENDINGS, FEWEST_WORDS, MOST_OVERLAP, MOST_WORDS
@@ -36,6 +35,7 @@ from vector_index_mcp.errors import (
 from vector_index_mcp.files.folder import is_broad
 from vector_index_mcp.indexing.following import Show, follow_text, follow_vectors
 from vector_index_mcp.indexing.ledger import Ledger
+from vector_index_mcp.indexing.opening.locks import held
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.processes import git
@@ -46,6 +46,7 @@ _CHARS_PER_WORD = 6
 _LONGEST_TEXT = 2_000  # characters of a description, a model's name or a license
 _MOST_JOBS = 8  # under way or waiting
 _KEPT_JOBS = 16  # finished jobs that can still be looked up
+_LOCK = ".lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,8 @@ def folder_of(written: str, *, allow_broad: bool) -> Path:
 IndexOf = Callable[[Order, Path], LiveIndex]
 """Returns the index of an order's texts, without those in the folder of all datasets.
 
-The index is not running yet. The same order gets the same index again after an interruption."""
+The index is not running yet. The same order gets the same index, so that a job whose process was
+killed is continued."""
 
 
 @dataclass(slots=True)
@@ -243,10 +245,16 @@ async def made(index_of: IndexOf, order: Order, root: Path, show: Show) -> Made:
     """
     folder = await anyio.to_thread.run_sync(_place_of, order, root)
     live = index_of(order, root)
-    with _alone(Path(live.uri)):
-        found = await of_index(live, "", order.about, folder, show, is_appended=order.is_appended)
-        await anyio.to_thread.run_sync(_discard, Path(live.uri))
-    return found
+    place = Path(live.uri)
+    await anyio.to_thread.run_sync(_discard_others, place)
+    with _alone(place):
+        try:
+            return await of_index(
+                live, "", order.about, folder, show, is_appended=order.is_appended
+            )
+        finally:  # what was embedded stays in the cache of vectors, also if the job has failed
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_discard, place)
 
 
 async def of_index(
@@ -304,29 +312,42 @@ def _alone(place: Path) -> Iterator[None]:
         BusyError: If another process holds the lock.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(f"{place}.lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise BusyError(
-            "another process is making a dataset from the same texts; try again when it is done"
-        ) from None
-    try:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(held(_lock_of(place)))
+        except BusyError:
+            raise BusyError(
+                "another process is making a dataset from the same texts; try again when it is done"
+            ) from None
         yield
-    finally:
-        lock.release()
+
+
+def _lock_of(place: Path) -> Path:
+    return place.with_name(f"{place.name}{_LOCK}")
 
 
 def _discard(place: Path) -> None:
-    """Remove an index that is no longer needed.
+    """Remove an index that is no longer needed, and its lock, which the caller holds.
 
-    It is renamed first: an interrupted removal must not leave half an index under its name, which
-    the next job would refuse to replace.
+    The index is renamed first: an interrupted removal must not leave half an index under its name,
+    which the next job would refuse to replace. The lock goes last: it leads to what is left.
     """
     part = place.with_name(f"{place.name}.{os.getpid()}{PART}")
     with contextlib.suppress(OSError):
         place.rename(part)
-    shutil.rmtree(part, ignore_errors=True)
+    for left in place.parent.glob(f"{place.name}.*{PART}"):
+        shutil.rmtree(left, ignore_errors=True)
+    with contextlib.suppress(OSError):  # Windows removes no file that is open
+        _lock_of(place).unlink()
+
+
+def _discard_others(place: Path) -> None:
+    """Remove the indexes beside `place` whose processes were killed: they hold texts."""
+    for lock in [*place.parent.glob(f"*{_LOCK}")]:
+        other = lock.with_name(lock.name.removesuffix(_LOCK))
+        if other != place:
+            with contextlib.suppress(BusyError, OSError), held(lock):
+                _discard(other)
 
 
 def _place_of(order: Order, root: Path) -> Path:
