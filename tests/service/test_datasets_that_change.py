@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import threading
+import time
 import traceback
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,6 +36,8 @@ from vector_index_mcp.datasets.conversion import prepare
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.manifest import read, said_in
 from vector_index_mcp.datasets.refusal import BadDatasetError, Code, Refusal
+from vector_index_mcp.datasets.scanning import Scanner
+from vector_index_mcp.datasets.table import _UNUSED_SECONDS
 from vector_index_mcp.datasets.tools import _list
 from vector_index_mcp.errors import StoreError
 
@@ -127,6 +130,45 @@ async def test_a_folder_that_cannot_be_looked_at_holds_no_dataset(root):
         root.unlink()
         await put(root)
         await eventually(lambda: ids(service))
+
+
+async def test_an_error_that_nobody_foresaw_ends_nothing(root, monkeypatch):
+    monkeypatch.setattr("vector_index_mcp.datasets.registry._FIRST_RETRY_SECONDS", 0.1)
+    await put(root)
+    failures = []
+
+    async def make(manifest, folder):
+        if len(failures) < 2:
+            failures.append("while it is loaded")
+            raise RuntimeError("a bug")
+        return await prepare(manifest, folder)
+
+    async with running(root, make=make) as service:
+        scanner = service.registry._scanner
+        seen = scanner.seen
+
+        def fail():
+            if not failures:
+                failures.append("while the folder is looked at")
+                raise RuntimeError("a bug")
+            return seen()
+
+        monkeypatch.setattr(scanner, "seen", fail)
+        await eventually(lambda: ids(service))
+        assert failures == ["while the folder is looked at", "while it is loaded"]
+
+
+async def test_a_scan_meanwhile_disturbs_nobody_who_asks_what_is_being_loaded(root):
+    folder = await put(root)
+    scanner = Scanner(root, root.parent)
+    [found] = scanner.seen()
+
+    def being_loaded():
+        shutil.rmtree(folder)
+        scanner.seen()  # as another thread may do at any moment
+        yield found.path
+
+    assert scanner.ids_of(being_loaded()) == {"sample"}
 
 
 async def test_a_dataset_that_is_added_replaced_and_removed_is_noticed(root):
@@ -511,20 +553,51 @@ async def test_what_was_converted_and_is_damaged_is_converted_again(root):
 
 
 async def test_tables_that_nobody_needs_are_removed(root, monkeypatch):
-    monkeypatch.setattr("vector_index_mcp.datasets.registry._UNNEEDED_SECONDS", 0.0)
+    monkeypatch.setattr("vector_index_mcp.datasets.table._UNUSED_SECONDS", 0.0)
     folder = await put(root)
     async with running(root) as service:
         await service.listed()
-        [before] = (root.parent / "tables").iterdir()
+        [before] = tables(root)
         await put(root, texts={**TEXTS, "new.md": "New."})
-
-        async def is_new():
-            tables = list((root.parent / "tables").iterdir())
-            return len(tables) == 1 and tables != [before]
-
-        await eventually(is_new)
+        await eventually(lambda: len(tables(root)) == 1 and tables(root) != [before])
         shutil.rmtree(folder)
-        await eventually(lambda: not list((root.parent / "tables").iterdir()))
+        await eventually(lambda: not tables(root))
+
+
+def tables(root):
+    """The names of the tables that lie in the cache."""
+    return sorted(path.name for path in (root.parent / "tables").iterdir())
+
+
+async def followed(root, _):
+    await registry_of(root).follow()
+
+
+async def opened(root, folder):
+    described = read(folder / "manifest.json", root, root.parent)
+    (await registry_of(root).opened(described)).release()
+
+
+@pytest.mark.parametrize("command", [followed, opened])
+async def test_commands_leave_the_tables_of_the_datasets_that_are_there(root, command):
+    now = time.time()
+    other = await put(root, "other")
+    await followed(root, other)
+    [of_other] = tables(root)
+    folder = await put(root)
+    await command(root, folder)
+    [before] = {*tables(root)} - {of_other}
+    used = now - 0.75 * _UNUSED_SECONDS
+    os.utime(root.parent / "tables" / of_other, (used, used))
+    await put(root, texts={**TEXTS, "new.md": "New."})
+    os.utime(root.parent / "tables" / before, (now - _UNUSED_SECONDS + 60.0,) * 2)
+    await command(root, folder)
+    assert {of_other, before} < {*tables(root)}  # it may come back, or be in use
+    os.utime(root.parent / "tables" / before, (now - _UNUSED_SECONDS - 60.0,) * 2)
+    await command(root, folder)
+    assert of_other in tables(root)
+    assert before not in tables(root)
+    assert (root.parent / "tables" / of_other).stat().st_mtime > used
 
 
 async def test_a_dataset_that_takes_long_holds_up_no_other(root, monkeypatch):

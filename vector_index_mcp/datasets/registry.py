@@ -3,10 +3,7 @@
 It knows which datasets are served, and why others are not.
 """
 
-import contextlib
-import hashlib
 import logging
-import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Collection, Set
@@ -19,15 +16,13 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from vector_index_mcp.datasets import finding, keeping, manifest, table
+from vector_index_mcp.datasets import finding, keeping, table
 from vector_index_mcp.datasets.dataset import Dataset
-from vector_index_mcp.datasets.finding import Stamp
 from vector_index_mcp.datasets.limits import MOST_DATASETS, MOST_ENTRIES
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError
-from vector_index_mcp.datasets.rows import CHUNKER
-from vector_index_mcp.datasets.table import PART
-from vector_index_mcp.errors import VectorIndexError
+from vector_index_mcp.datasets.scanning import Found, Scanner
+from vector_index_mcp.errors import VectorIndexError, sentence
 
 _log = logging.getLogger(__name__)
 
@@ -36,29 +31,18 @@ Prepare = Callable[[Manifest, Path], Awaitable[Path]]
 _LOOK_SECONDS = 0.5  # between two scans of the folder
 _LOOKS_TO_SETTLE = 3  # one scan may be under way, and a change must be the same in two
 _LOOK_SHARE = 20  # the pause between scans is at least this many times as long as a scan
+_LONGEST_PAUSE_SECONDS = 60.0  # the same, while errors of this program keep it from looking
 _FIRST_SECONDS = 10.0  # how long the first query waits for datasets that are being loaded
 _COMING_SECONDS = 30.0  # how long a query waits for a dataset that it names; clients wait 60 s
 _FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS = 5.0, 600.0
-_UNNEEDED_SECONDS = 600.0  # how long an unused table is kept: its dataset may come back
-_HASH_CHARS = 24
 _AT_ONCE = 2  # conversions at the same time: each is a process
-_PART_SECONDS = 3_600  # an unfinished table of this age was left by a killed process
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A manifest that a scan has found, with the state of its dataset on disk."""
-
-    path: Path
-    stamp: Stamp
-    """The stamp of the manifest and of the files that it names."""
 
 
 @dataclass(slots=True)
 class _Entry:
     """The result of loading a manifest's dataset: the dataset or an error."""
 
-    found: _Found
+    found: Found
     dataset: Dataset | None = None
     error: LoadError | None = None
     tries: int = 0
@@ -81,28 +65,27 @@ class Registry:
             cache: The folder for the tables that are made from foreign indexes.
             prepare: Makes such a table.
         """
-        self.root, self._project, self._cache = root, project, cache
-        self._prepare = prepare
+        self.root, self._cache = root, cache
+        self._scanner, self._prepare = Scanner(root, project), prepare
         self._entries: dict[Path, _Entry] = {}
-        self._described: dict[Path, tuple[Stamp, Manifest | None]] = {}
-        """The parsed manifests by path, each with what was looked at before; None for a bad one."""
         self._replaced: list[Dataset] = []
         """Datasets that are no longer served, but may still be read by searches under way."""
-        self.has_folder = True
-        """Whether the last scan found the folder of all datasets."""
-        self._before: set[_Found] | None = None
+        self._before: set[Found] | None = None
         """What the last scan found; None before the first."""
-        self._wanted: dict[Path, _Found] = {}
-        self._loading: dict[Path, _Found] = {}
+        self._wanted: dict[Path, Found] = {}
+        self._loading: dict[Path, Found] = {}
         self._limiter = anyio.Semaphore(_AT_ONCE)
         self._known = anyio.Event()
         """Set once the datasets are loaded, or the first query has waited long enough."""
-        self._unneeded: dict[str, float] = {}
-        """Since when each table in the cache is unused, by the table's name."""
         self._pause = _LOOK_SECONDS
         self.revision = 0
         """A number that grows with each change of the served datasets."""
         self._hurried, self._looked = anyio.Event(), anyio.Event()
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the last scan found the folder of all datasets."""
+        return self._scanner.has_folder
 
     @property
     def is_loading(self) -> bool:
@@ -112,7 +95,11 @@ class Registry:
     @property
     def awaited(self) -> int:
         """How many datasets are being opened or converted for the first time."""
-        return len(self._loading.keys() - self._entries.keys())
+        return len(self._awaited)
+
+    @property
+    def _awaited(self) -> Set[Path]:
+        return self._loading.keys() - self._entries.keys()
 
     # -- queries ---------------------------------------------------------------------------
 
@@ -124,15 +111,9 @@ class Registry:
         """Like `ready`; waits, for 30 s at most, for those of `ids` that are being loaded."""
         await self._known.wait()
         with anyio.move_on_after(_COMING_SECONDS):
-            while not self._coming.isdisjoint(ids):
+            while not self._scanner.ids_of(self._awaited).isdisjoint(ids):
                 await self._looked.wait()
         return await self.ready()
-
-    @property
-    def _coming(self) -> set[str]:
-        """The ids of datasets that are being loaded for the first time."""
-        paths = self._described.keys() & self._loading.keys() - self._entries.keys()
-        return {described.id for path in paths if (described := self._described[path][1])}
 
     async def served(self) -> dict[Path, Dataset]:
         """Return the datasets that are served, by the path of the manifest; waits as `ready`."""
@@ -155,7 +136,9 @@ class Registry:
         stamp = await anyio.to_thread.run_sync(
             finding.stamp_of, [described.index, described.metadata]
         )
-        return await self._opened(described, self._cache / _name_of(stamp))
+        dataset = await self._opened(described, self._cache / table.name_of(stamp))
+        await anyio.to_thread.run_sync(self._tidy, {dataset.folder.name})
+        return dataset
 
     async def _opened(self, described: Manifest, made: Path) -> Dataset:
         return await Dataset.open(described, await self._prepare(described, made))
@@ -169,7 +152,7 @@ class Registry:
             UnknownError: If there is no such dataset.
         """
         path = keeping.manifest_of(self.root, id_)
-        return keeping.delete(path, self.root, self._project)
+        return keeping.delete(path, self.root, self._scanner.project)
 
     async def distrust(self, dataset: Dataset) -> None:
         """Stop serving a dataset whose table is damaged or gone, so that it is loaded again."""
@@ -189,7 +172,7 @@ class Registry:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._be_patient)
                 while True:
-                    await self._look(tasks)
+                    await self._look_surely(tasks)
                     self._looked.set()
                     self._looked = anyio.Event()
                     with anyio.move_on_after(self._pause):
@@ -215,11 +198,19 @@ class Registry:
         """Scan the folder once, and wait until everything in it is loaded."""
         async with anyio.create_task_group() as tasks:
             await self._look(tasks)
+        await self._tidy_up()
 
     async def _be_patient(self) -> None:
         """After a while, let queries be answered although a dataset is still being loaded."""
         await anyio.sleep(_FIRST_SECONDS)
         self._known.set()
+
+    async def _look_surely(self, tasks: TaskGroup) -> None:
+        try:
+            await self._look(tasks)
+        except Exception:  # noqa: BLE001 - no dataset may end the service
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+            _log.exception("the datasets cannot be followed; tried again in %.0f s", self._pause)
 
     async def _look(self, tasks: TaskGroup) -> None:
         """Scan the folder: start to load what has changed, and drop what is gone.
@@ -228,7 +219,7 @@ class Registry:
         copying it. Until then, and while it is being converted, the old one is served.
         """
         began = time.monotonic()
-        found = await anyio.to_thread.run_sync(self._seen)
+        found = await anyio.to_thread.run_sync(self._scanner.seen)
         self._pause = max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - began))
         before = self._before if self._before is not None else set(found)
         self._before = set(found)
@@ -242,43 +233,15 @@ class Registry:
                 tasks.start_soon(self._load, each)
         if not self._loading:
             self._known.set()
-            self._replaced = [dataset for dataset in self._replaced if dataset.is_open]
-            served = [e.dataset for e in self._entries.values() if e.dataset is not None]
-            needed = {dataset.folder.name for dataset in (*served, *self._replaced)}
-            await anyio.to_thread.run_sync(self._tidy, needed)
+            await self._tidy_up()
 
-    def _is_due(self, found: _Found) -> bool:
+    def _is_due(self, found: Found) -> bool:
         entry = self._entries.get(found.path)
         if entry is None or entry.found != found:
             return True
         return entry.error is not None and entry.retry <= time.monotonic()
 
-    def _seen(self) -> list[_Found]:
-        """Return all manifests, each with the stamp of its files."""
-        self.has_folder = os.path.isdir(self.root)  # `Path.is_dir` may raise
-        walk = finding.find(self.root)
-        found = [_Found(path, self._stamp_of(path)) for path in walk.paths]
-        self._described = {each.path: self._described[each.path] for each in found}
-        if not walk.is_whole:
-            # This entry is no real manifest. Its empty stamp makes `_loaded` report an error.
-            found.append(_Found(self.root / "…" / manifest.NAME, ()))
-        return found
-
-    def _stamp_of(self, path: Path) -> Stamp:
-        own = finding.stamp_of([path])
-        before, described = self._described.get(path, ((), None))
-        # A manifest is parsed twice: only then is it known that no place changed meanwhile.
-        looked = own + finding.leads_of(described.places if described is not None else ())
-        if described is None or before != looked:
-            described = None
-            with contextlib.suppress(BadDatasetError):  # `_loaded` reports the error
-                described = manifest.read(path, self.root, self._project)
-            self._described[path] = looked, described
-        if described is None:
-            return own
-        return own + finding.stamp_of([described.index, described.metadata])
-
-    async def _load(self, found: _Found) -> None:
+    async def _load(self, found: Found) -> None:
         path = found.path
         try:
             async with self._limiter:
@@ -329,17 +292,15 @@ class Registry:
                 return _rival(entry, other)
         return entry
 
-    async def _loaded(self, found: _Found) -> _Entry:
+    async def _loaded(self, found: Found) -> _Entry:
         try:
             if not found.stamp:
                 raise BadDatasetError(
                     f"there are more than {MOST_ENTRIES:,} files or more than {MOST_DATASETS:,} "
                     f"datasets below {self.root}; the others are not searched for datasets"
                 )
-            described = await anyio.to_thread.run_sync(
-                manifest.read, found.path, self.root, self._project
-            )
-            made = self._cache / _name_of(found.stamp)
+            described = await anyio.to_thread.run_sync(self._scanner.read, found.path)
+            made = self._cache / table.name_of(found.stamp)
             try:
                 dataset = await self._opened(described, made)
             except (BadDatasetError, VectorIndexError):
@@ -348,33 +309,39 @@ class Registry:
                 # The table in the cache may be damaged: make it again.
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
                 dataset = await self._opened(described, made)
-            if await anyio.to_thread.run_sync(self._stamp_of, found.path) != found.stamp:
+            if await anyio.to_thread.run_sync(self._scanner.stamp_of, found.path) != found.stamp:
                 dataset.release()  # its table may mix old and new files
                 await anyio.to_thread.run_sync(partial(shutil.rmtree, made, ignore_errors=True))
                 raise BadDatasetError("it changed while it was read; it will be read again")
         except (BadDatasetError, VectorIndexError) as error:
             _log.warning("%s: %s", found.path, error)
             return _Entry(found, error=_error(found, str(error)))
+        except Exception as error:  # noqa: BLE001 - no dataset may end the service
+            _log.exception("%s", found.path)
+            return _Entry(found, error=_error(found, sentence(error)))
         return _Entry(found, dataset=dataset)
 
-    def _tidy(self, needed: Set[str]) -> None:
-        """Remove tables from the cache that have been unused for a while; runs in a thread.
+    async def _tidy_up(self) -> None:
+        self._replaced = [dataset for dataset in self._replaced if dataset.is_open]
+        served = [e.dataset for e in self._entries.values() if e.dataset is not None]
+        in_use = {dataset.folder.name for dataset in (*served, *self._replaced)}
+        await anyio.to_thread.run_sync(self._tidy, in_use)
+
+    def _tidy(self, in_use: Set[str]) -> None:
+        """Remove the tables that have long been unused from the cache; runs in a thread.
 
         Args:
-            needed: The names of those that are in use.
+            in_use: The names of those that are open.
         """
-        now = time.monotonic()
-        unneeded: dict[str, float] = {}
-        with contextlib.suppress(OSError), os.scandir(self._cache) as entries:
-            for entry in entries:
-                # Another process may be writing this table right now.
-                is_new = time.time() - entry.stat().st_mtime < _PART_SECONDS
-                if entry.name in needed or (entry.name.endswith(PART) and is_new):
-                    continue
-                since = unneeded[entry.name] = self._unneeded.get(entry.name, now)
-                if now - since >= _UNNEEDED_SECONDS:
-                    shutil.rmtree(entry.path, ignore_errors=True)
-        self._unneeded = unneeded
+
+        def needed() -> Set[str]:
+            """Return the names of those in use, and of those that a manifest would lead to."""
+            found = self._wanted.values() or self._scanner.seen()
+            # `opened` knows no manifest, whose stamp comes first.
+            stamps = {stamp for each in found for stamp in (each.stamp, each.stamp[1:])}
+            return in_use | {*map(table.name_of, stamps)}
+
+        table.remove_unused(self._cache, needed)
 
 
 def _rival(entry: _Entry, other: Path) -> _Entry:
@@ -387,11 +354,5 @@ def _rival(entry: _Entry, other: Path) -> _Entry:
     return _Entry(entry.found, error=_error(entry.found, words), is_rival=True)
 
 
-def _error(found: _Found, words: str) -> LoadError:
+def _error(found: Found, words: str) -> LoadError:
     return LoadError(found.path, words, datetime.now(UTC))
-
-
-def _name_of(stamp: Stamp) -> str:
-    """Return the name for the table of a dataset with this stamp."""
-    facts = (CHUNKER, stamp)
-    return hashlib.sha256(repr(facts).encode("utf-8", "replace")).hexdigest()[:_HASH_CHARS]

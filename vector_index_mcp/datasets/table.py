@@ -1,16 +1,27 @@
 """Makes the table of a dataset in our own format, and keeps the facts about it."""
 
+import hashlib
 import json
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+    Set,
+)
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from vector_index_mcp.datasets import rows
+from vector_index_mcp.datasets.finding import Stamp
 from vector_index_mcp.datasets.limits import MOST_DIMENSIONS, MOST_NUMBERS
 from vector_index_mcp.datasets.manifest import FACTS
 from vector_index_mcp.datasets.metadata import Text
@@ -26,6 +37,9 @@ PART = ".part"
 _LARGEST_FACTS_BYTES = 10_000
 _LONGEST_MODEL = 512
 _TOKEN_BYTES = 4
+_HASH_CHARS = 24
+# How long an unused table is kept: its dataset may come back, another process may be writing it.
+_UNUSED_SECONDS = 3_600.0
 Metric = Literal["product", "distance"]
 
 
@@ -129,6 +143,12 @@ def write_facts(folder: Path, facts: Facts) -> None:
     part.replace(folder / FACTS)
 
 
+def name_of(stamp: Stamp) -> str:
+    """Return the name in the cache for the table of a dataset with this stamp."""
+    facts = (rows.CHUNKER, stamp)
+    return hashlib.sha256(repr(facts).encode("utf-8", "replace")).hexdigest()[:_HASH_CHARS]
+
+
 def put_in_place(part: Path, folder: Path) -> None:
     """Rename a finished table from `part` to `folder`, in our own cache.
 
@@ -187,3 +207,28 @@ def out_of_the_way(folder: Path) -> Path:
     except OSError:  # as on Windows, while a search has its files open
         return folder
     return gone
+
+
+def remove_unused(folder: Path, needed: Callable[[], Set[str]]) -> None:
+    """Remove the tables in a folder that nobody has used for an hour, also unfinished ones.
+
+    The time of a table's folder says when it was last used, for all processes: it is set anew here.
+
+    Args:
+        folder: The folder.
+        needed: Returns the names of the tables that are used. It is called if any is old.
+    """
+    now, old = time.time(), []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):  # another process has just removed it
+                age = now - entry.stat(follow_symlinks=False).st_mtime
+                if age >= _UNUSED_SECONDS / 2:
+                    old.append((entry, age))
+    names = needed() if old else frozenset()
+    for entry, age in old:
+        if entry.name in names:
+            with suppress(OSError):
+                os.utime(entry)
+        elif age >= _UNUSED_SECONDS:
+            shutil.rmtree(entry, ignore_errors=True)
