@@ -230,6 +230,7 @@ async def test_no_drive_of_a_dataset_that_hangs_would_stop_other_answers(root, m
     async with running(root) as service:
         assert await ids(service) == ["sample"]
         assert await paths(service)
+        assert await listing.listed(service)
     monkeypatch.undo()
     assert not looked, "".join(looked[0])
 

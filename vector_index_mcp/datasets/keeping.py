@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from vector_index_mcp.datasets import finding, manifest, table
 from vector_index_mcp.datasets.manifest import FACTS, Manifest
@@ -21,16 +22,20 @@ _TABLE = re.compile(r"index(?:-[0-9]+)?|\.index-[0-9]+\.[0-9]+\.part")
 _BESIDE_A_TABLE = frozenset({FACTS, ".gitignore"})
 
 
-def manifests(root: Path) -> Mapping[str, Path]:
-    """Return the manifests below the folder of all datasets, by id; the first of equal ids."""
-    return {id_: paths[0] for id_, paths in _by_id(root).items()}
+def manifests(root: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Return all fields of the manifests below the folder of all datasets, also those for people.
+
+    They are listed by id; the first of equal ids counts.
+    """
+    return {id_: found[0][1] for id_, found in _by_id(root).items()}
 
 
-def _by_id(root: Path) -> Mapping[str, Sequence[Path]]:
-    found: dict[str, list[Path]] = {}
+def _by_id(root: Path) -> Mapping[str, Sequence[tuple[Path, Mapping[str, Any]]]]:
+    found: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
     for path in finding.find(root).paths:
         with contextlib.suppress(BadDatasetError):
-            found.setdefault(manifest.said_in(path)["id"], []).append(path)
+            fields = manifest.said_in(path)
+            found.setdefault(fields["id"], []).append((path, fields))
     return found
 
 
@@ -42,16 +47,16 @@ def manifest_of(root: Path, id_: str) -> Path:
             than is meant.
         UnknownError: If there is no such dataset.
     """
-    found = _by_id(root)
-    if id_ not in found:
+    paths = [path for path, _ in _by_id(root).get(id_, [])]
+    if not paths:
         raise UnknownError(f"Dataset '{id_}' does not exist")
-    if len(found[id_]) > 1:
-        folders = " and ".join(str(path.parent) for path in found[id_])
+    if len(paths) > 1:
+        folders = " and ".join(str(path.parent) for path in paths)
         raise SettingsError(
             f"several folders have a dataset '{id_}': {folders}; change the id in the manifest of "
             "one, or remove its folder"
         )
-    return found[id_][0]
+    return paths[0]
 
 
 def unreadable(root: Path, name: str) -> tuple[Path, str] | None:

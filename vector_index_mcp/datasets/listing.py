@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
-from vector_index_mcp.datasets import keeping, manifest
-from vector_index_mcp.datasets.refusal import BadDatasetError
+from vector_index_mcp.datasets import keeping
 
 if TYPE_CHECKING:  # the service imports LanceDB
     from vector_index_mcp.datasets.dataset import Dataset
@@ -17,8 +16,9 @@ if TYPE_CHECKING:  # the service imports LanceDB
 async def listed(datasets: "Datasets") -> list[dict[str, Any]]:
     """Return all datasets as the contract lists them; those that cannot be served with an error."""
     served, errors = await datasets.listed()
-    paths = await anyio.to_thread.run_sync(keeping.manifests, datasets.registry.root)
-    found = [_described(each, _manifest_of(paths, each.manifest.id)) for each in served]
+    said = await anyio.to_thread.run_sync(keeping.manifests, datasets.registry.root)
+    # A manifest that has just been replaced may say nothing.
+    found = [_described(each, said.get(each.manifest.id, {})) for each in served]
     found += map(failed, errors)
     return sorted(found, key=lambda each: str(each["id"]))
 
@@ -58,11 +58,3 @@ def _described(dataset: "Dataset", fields: Mapping[str, Any]) -> dict[str, Any]:
         "indexPath": str(dataset.manifest.index),
         **{name: value for name, value in known.items() if value and type(value) in (str, int)},
     }
-
-
-def _manifest_of(paths: Mapping[str, Any], id_: str) -> Mapping[str, Any]:
-    """Return all fields of a dataset's manifest; none if it has just been replaced."""
-    try:
-        return manifest.said_in(paths[id_])
-    except (BadDatasetError, KeyError):
-        return {}
