@@ -17,6 +17,7 @@ Where ours answers otherwise on purpose, the test says so, and why:
 import hashlib
 import itertools
 import json
+import threading
 from functools import partial
 from pathlib import Path
 
@@ -907,25 +908,37 @@ async def test_a_configuration_that_is_broken_by_hand_loses_nothing(live):
     assert configuration.read_text("utf-8") == "collections: ["
 
 
-@pytest.mark.parametrize("is_missing", [False, True])
-async def test_a_configuration_that_is_being_replaced_loses_nothing(live, is_missing, monkeypatch):
-    """Whoever saves a file may empty or delete it first, and write it a moment later."""
+@pytest.mark.parametrize("state", ["missing", "empty", "half"])
+async def test_a_configuration_that_is_being_replaced_loses_nothing(live, state, monkeypatch):
+    """Whoever saves a file may delete or empty it first, and write the rest a moment later."""
     documents, client, folder = live
     configuration = folder / "conf/index.yml"
     text, stamp = configuration.read_text("utf-8"), documents._stamp
     monkeypatch.setattr(service, "_LOOK_SECONDS", 3_600.0)
     configuration.write_text(text, "utf-8")
     await eventually(lambda: documents._stamp != stamp)  # from now on nobody else looks
+    read, was_read = documents._read, threading.Event()
+
+    def reading():
+        found = read()
+        was_read.set()
+        return found
+
+    monkeypatch.setattr(documents, "_read", reading)
+    some = text.partition("  notes:")[0] if state == "half" else ""
+    assert some != text
     for _ in range(2):
-        configuration.write_text("", "utf-8")
-        if is_missing:
+        was_read.clear()
+        configuration.write_text(some, "utf-8")
+        if state == "missing":
             configuration.unlink()
-        await documents.follow()
-        configuration.write_text(text, "utf-8")
-        await documents.follow()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):  # two clients may ask for the status at once
+                tasks.start_soon(documents.follow)
+            assert await anyio.to_thread.run_sync(was_read.wait, 10.0)
+            configuration.write_text(text, "utf-8")
         assert len(await results_of(client, query="budget")) == 3
     configuration.write_text("", "utf-8")
-    await documents.follow()
     await documents.follow()
     assert await results_of(client, query="budget") == []
 

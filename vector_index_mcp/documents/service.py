@@ -36,6 +36,7 @@ _log = logging.getLogger(__name__)
 
 _MOST_SKIPPED = 10  # skipped files that the status names
 _LOOK_SECONDS = 0.5  # how often to check whether the configuration has changed
+_SAVING_SECONDS = 0.5  # a file that has been the same for so long is not being saved
 _LONGEST_PAUSE_SECONDS = 60.0  # the same, while errors of this program keep it from being checked
 _TOO_BROAD = (
     "{} is a whole drive, a home folder or a system folder; name a folder in it, or set "
@@ -80,8 +81,6 @@ class Documents:
         self.language_model = language_model
         self._following = anyio.Lock()
         self._stamp: object = None
-        self._lists_nothing = False
-        """Whether the file was missing or empty when it was last looked at."""
         self._links: Derived[catalog.LinkMap] = Derived()
 
     # -- lifetime --------------------------------------------------------------------------
@@ -123,8 +122,9 @@ class Documents:
     async def follow(self, *, is_sure: bool = False) -> None:
         """Bring the index to the collections that the configuration lists now.
 
-        A file that lists nothing any more is believed when it is looked at again: whoever saves a
-        file may delete or empty it first, and an index that is dropped has to be built anew.
+        A file that lists a collection no more is believed when it has not changed for a moment:
+        whoever saves a file may delete or empty it first, and write half of it at a time. What is
+        dropped from the index has to be built anew.
 
         Args:
             is_sure: Whether the file is believed at once.
@@ -140,13 +140,19 @@ class Documents:
                 self.problem = str(error)
                 _log.warning("%s", error)
             else:
-                before, self._lists_nothing = self._lists_nothing, not found.collections
-                is_doubtful = self._lists_nothing and not before and not is_sure
-                if is_doubtful and self.configuration.collections:
+                if not is_sure and await self._is_being_saved(folders, stamp):
                     return
                 self.problem = ""
                 self._apply(found, folders)
             self._stamp = stamp
+
+    async def _is_being_saved(self, wanted: dict[str, Folder], stamp: object) -> bool:
+        """Return whether a file that lists a collection no more changes again in a moment."""
+        known = {folder.name: folder for folder in self.index.folders}
+        if not known.keys() - wanted.keys() - renamed(known, wanted).keys():
+            return False
+        await anyio.sleep(_SAVING_SECONDS)
+        return stamp != await anyio.to_thread.run_sync(stamp_of, self.home.configuration)
 
     async def _follow_links(self) -> None:
         known = {folder.name: folder for folder in self.index.folders}
