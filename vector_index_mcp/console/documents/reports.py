@@ -5,6 +5,7 @@ It makes text that others wrote safe for a terminal.
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 from vector_index_mcp.console.colours import PLAIN, Colours
@@ -16,7 +17,7 @@ Values: TypeAlias = Mapping[str, Any]
 
 _KILOBYTE = 1024
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-_HALF_A_YEAR = 183 * _DAY
+_HALF_A_YEAR, _YEAR = 183 * _DAY, 365 * _DAY
 _LONGEST_CONTEXT_CHARS = 60
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 NO_COLLECTIONS = "No collections found. Run 'qmd collection add .' to create one.\n"
@@ -56,9 +57,9 @@ def of_state(state: Values, now: float, c: Colours = PLAIN) -> str:
         if named and count > len(named):
             parts.append(f"    … {count} in all")
     parts += [f"  {c.yellow}Failed:{c.reset}   {visible(each)}" for each in state["failed"]]
-    updated = [each["updated"] for each in state["collections"] if each["updated"]]
+    updated = [each["updated"] for each in state["collections"] if each["updated"] is not None]
     if updated:
-        parts.append(f"  Updated:  {ago(now - max(updated))}")
+        parts.append(f"  Updated:  {since(max(updated), now)}")
     if not state["collections"]:
         parts += ["", "No collections. Run 'qmd collection add .' to index markdown files."]
         return "\n".join(parts) + "\n"
@@ -78,7 +79,8 @@ def of_work(state: Values) -> str:
 
 def _in_status(collection: Values, now: float, c: Colours) -> Iterator[str]:
     name = visible(collection["name"])
-    updated = f" (updated {ago(now - collection['updated'])})" if collection["updated"] else ""
+    moment = collection["updated"]
+    updated = f" (updated {since(moment, now)})" if moment is not None else ""
     yield f"  {c.cyan}{name}{c.reset} {c.dim}(qmd://{name}/){c.reset}"
     if collection["problem"]:
         yield f"    {c.yellow}Problem:  {visible(collection['problem'])}{c.reset}"
@@ -113,8 +115,8 @@ def of_collections(collections: Sequence[Values], now: float, c: Colours = PLAIN
         parts.append(f"{c.cyan}{name}{c.reset} {c.dim}(qmd://{name}/){c.reset}")
         parts.append(f"  {c.dim}Pattern:{c.reset}  {visible(each['pattern'])}")
         parts.append(f"  {c.dim}Files:{c.reset}    {each['documents']}")
-        if each["updated"]:
-            parts.append(f"  {c.dim}Updated:{c.reset}  {ago(now - each['updated'])}")
+        if each["updated"] is not None:
+            parts.append(f"  {c.dim}Updated:{c.reset}  {since(each['updated'], now)}")
         parts.append("")
     return "\n".join(parts) + "\n"
 
@@ -230,6 +232,14 @@ def size(count: int) -> str:
     return f"{count / _KILOBYTE**3:.1f} GB"
 
 
+def since(moment: float, now: float) -> str:
+    """Return how long ago something was; if it is more than a year, its day instead.
+
+    Programs that pack files give them a time of their own, such as npm a day of 1985.
+    """
+    return ago(now - moment) if now - moment < _YEAR else f"{_local(moment):%Y-%m-%d}"
+
+
 def ago(seconds: float) -> str:
     """Return how long ago something was, such as "5m ago"."""
     passed = max(int(seconds), 0)
@@ -242,8 +252,15 @@ def ago(seconds: float) -> str:
 
 def date(moment: float, now: float) -> str:
     """Return a day with its time; if it is more than half a year ago, with its year instead."""
-    at = time.localtime(moment)
-    day = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday:>2}"
+    at = _local(moment)
+    day = f"{_MONTHS[at.month - 1]} {at.day:>2}"
     if now - moment > _HALF_A_YEAR:
-        return f"{day}  {at.tm_year}"
-    return f"{day} {at.tm_hour:02}:{at.tm_min:02}"
+        return f"{day}  {at.year}"
+    return f"{day} {at:%H:%M}"
+
+
+def _local(moment: float) -> datetime:
+    """Return a moment by the clock on the wall, without a time zone."""
+    # Windows knows no time zone before 1970.
+    offset = time.localtime(max(moment, 0)).tm_gmtoff
+    return datetime(1970, 1, 1) + timedelta(seconds=moment + offset)

@@ -141,6 +141,26 @@ def test_an_old_date_has_its_year():
     assert reports.date(moment, moment + 366 * 86_400) == "Nov  3  2024"
 
 
+def test_a_time_before_1970_has_its_date_on_every_system(monkeypatch):
+    def as_on_windows(seconds):
+        if seconds < 0:
+            raise OSError(22, "Invalid argument")
+        return localtime(seconds)
+
+    localtime = time.localtime
+    monkeypatch.setattr(reports.time, "localtime", as_on_windows)
+    assert reports.date(-40 * 86_400.0, 0.0) == reports.date(325 * 86_400.0, 365 * 86_400.0)
+    assert reports.date(-39.5 * 86_400, 1e9) == "Nov 22  1969"
+
+
+@pytest.mark.parametrize(("days", "shown"), [(364, "364d ago"), (366, "1985-10-26")])
+def test_what_is_older_than_a_year_has_its_date(days, shown):
+    moment = time.mktime((1985, 10, 26, 12, 0, 0, 0, 0, -1))
+    assert reports.since(moment, moment + days * 86_400) == shown
+    of = {"name": "npm", "pattern": "**/*.md", "documents": 1, "updated": moment}
+    assert f"Updated:  {shown}\n" in reports.of_collections([of], moment + days * 86_400)
+
+
 def test_names_and_contexts_of_others_are_visible_in_reports():
     collection = {
         "name": "a\x1b",
