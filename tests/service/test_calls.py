@@ -182,3 +182,19 @@ async def test_a_folder_is_listed_however_its_letters_are_composed(tmp_path):
             listed = await calls.answer(documents, "ls", {"path": f"notes/{spelled}"}, tell)
             keys = [each["key"] for each in listed["documents"]]
             assert keys == [f"notes/{decomposed}/a.md"]
+
+
+async def test_only_in_a_uri_a_percent_sign_escapes(tmp_path):
+    home = qmd.written(tmp_path)
+    write(tmp_path, {"notes/a%20b/c.md": "# C\n", "notes/a b/d.md": "# D\n"})
+    documents = qmd.documents_of(home, FakeEmbedder())
+    async with documents.running():
+        await qmd.settled(documents)
+        for path, key in [
+            ("notes/a%20b", "notes/a%20b/c.md"),
+            ("notes/a b", "notes/a b/d.md"),
+            ("qmd://notes/a%20b", "notes/a b/d.md"),
+            ("qmd://notes/a%2520b", "notes/a%20b/c.md"),
+        ]:
+            listed = await calls.answer(documents, "ls", {"path": path}, tell)
+            assert [each["key"] for each in listed["documents"]] == [key]

@@ -153,7 +153,8 @@ def _places(documents: Documents, given: Given) -> Places:
 
 async def _ls(documents: Documents, given: Given, _: Tell) -> Values:
     """List the documents of a collection, or of a folder in it."""
-    key = key_of(given.text("path").strip("\"'`")).strip("/")
+    path = given.text("path").strip("\"'`")
+    key = (key_of(path) if path.startswith(SCHEME) else path).strip("/")
     name, _slash, folder = key.partition("/")
     _check_name(documents, name, "\nRun 'qmd ls' to see available collections.")
     ledger = await documents.known()
