@@ -1013,6 +1013,11 @@ async def test_a_docid_of_several_documents_names_those_with_other_texts(live):
     result = await called(client, "get", file=docid)
     assert one.strip() in str(result["content"][0])
     assert result["content"][1]["text"] == "The same name means notes/other.md as well."
+    result = await called(client, "multi_get", pattern=f"plan.md, {docid}")
+    assert not result["isError"]
+    [notes, _, found] = result["content"]
+    assert notes["text"] == f"Errors:\n{docid} means notes/other.md as well"
+    assert one.strip() in str(found)
 
 
 def listed(documents):

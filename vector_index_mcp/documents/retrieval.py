@@ -11,7 +11,7 @@ from vector_index_mcp.documents import lines, names
 from vector_index_mcp.documents.catalog import Entry, Links, entry_at, keys_of, keys_with_hash
 from vector_index_mcp.documents.contexts import context_of
 from vector_index_mcp.documents.limits import LARGEST_BYTES
-from vector_index_mcp.documents.matching import matching
+from vector_index_mcp.documents.matching import FindOne, matching
 from vector_index_mcp.documents.places import Places
 from vector_index_mcp.documents.reach import out_of_reach
 from vector_index_mcp.documents.service import Documents
@@ -106,7 +106,7 @@ class Many:
 
     documents: tuple[Text | TooLarge, ...]
     errors: tuple[str, ...]
-    """Messages about parts of the pattern that could not be answered."""
+    """Messages about parts of the pattern that could not be answered, or mean others as well."""
 
 
 async def get(
@@ -137,19 +137,20 @@ async def get(
         return Missing(asked, (), await out_of_reach(documents, found.key.partition("/")[0]))
     cut = lines.cut(text.body, line, part.max_lines)
     body = lines.numbered(cut.text, cut.start) if part.is_numbered else cut.text
-    links, notes = await documents.links_of(ledger, text.key), [_about_others(found.others)]
+    links = await documents.links_of(ledger, text.key)
+    notes = [_about_others("The same name", found.others)]
     if cut.start > max(count := len(lines.lines_of(text.body)), 1):
         end = f"The document has {counted(count, 'line')}; line {cut.start:,} is behind its end"
         notes.insert(0, end)
     return replace(text, body=body, links=links, note=". ".join(filter(None, notes)))
 
 
-def _about_others(keys: Sequence[str]) -> str:
+def _about_others(name: str, keys: Sequence[str]) -> str:
     """Say that a name means other documents as well; empty if it does not."""
     if not keys:
         return ""
     more = f" and {len(keys) - _MOST_SUGGESTED:,} more" if len(keys) > _MOST_SUGGESTED else ""
-    return f"The same name means {', '.join(keys[:_MOST_SUGGESTED])}{more} as well"
+    return f"{name} means {', '.join(keys[:_MOST_SUGGESTED])}{more} as well"
 
 
 async def multi_get(
@@ -179,12 +180,8 @@ async def multi_get(
     where = places or places_of(documents)
     ledger = await documents.known()
     keys = keys_of(ledger)
-    known = dict.fromkeys(keys)
-
-    def find_one(name: str) -> str | None:
-        found = _known(ledger, known, name, where)
-        return found.key if found is not None else None
-
+    notes: list[str] = []
+    find_one = _noting_others(ledger, keys, where, notes)
     matched = await anyio.to_thread.run_sync(matching, keys, pattern, where, find_one)
     if not matched.keys and not (matched.is_list and matched.missing):
         reason = await out_of_reach(documents)
@@ -217,7 +214,22 @@ async def multi_get(
         amount.add(text, shown)
     if errors and (reason := await out_of_reach(documents)):
         errors.append(reason)
-    return _with_few_skipped(texts, errors)
+    return _with_few_skipped(texts, [*notes, *errors])
+
+
+def _noting_others(
+    ledger: Ledger, keys: Sequence[str], places: Places, notes: list[str]
+) -> FindOne:
+    """Return what finds the document of a name, and adds to `notes` which others the name means."""
+    known = dict.fromkeys(keys)
+
+    def find_one(name: str) -> str | None:
+        if (found := _known(ledger, known, name, places)) is None:
+            return None
+        notes.extend(filter(None, [_about_others(name, found.others)]))
+        return found.key
+
+    return find_one
 
 
 def _with_few_skipped(texts: Sequence[Text | TooLarge], errors: Sequence[str]) -> Many:
