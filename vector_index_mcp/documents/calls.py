@@ -230,7 +230,8 @@ async def _rename(documents: Documents, given: Given, _: Tell) -> Values:
 
 async def _contexts(documents: Documents, _: Given, __: Tell) -> Values:
     listed = contexts.listed(documents.configuration)
-    return {"contexts": [[each.collection, each.path, each.text] for each in listed]}
+    named = [(each.collection or contexts.ALL, each.path, each.text) for each in listed]
+    return {"contexts": [*map(list, named)]}
 
 
 async def _add_context(documents: Documents, given: Given, _: Tell) -> Values:

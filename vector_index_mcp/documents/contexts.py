@@ -13,12 +13,12 @@ from pathlib import Path
 
 from vector_index_mcp.documents.configuration import Collection, Configuration
 from vector_index_mcp.documents.places import Places
-from vector_index_mcp.documents.uris import SCHEME, key_of, without_quotes
+from vector_index_mcp.documents.uris import SCHEME, key_of, uri_of, without_quotes
 from vector_index_mcp.engine.text.spelling import composed
 from vector_index_mcp.errors import SettingsError
 
 ALL, TOP = "*", "/"
-"""In lists, the collection of a context of all documents, and the path of a whole collection."""
+"""In lists for people: all collections, and the path of a whole one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Context:
     """A context as lists show it."""
 
     collection: str
+    """The name of the collection; empty for all documents: a collection may be called `*`."""
     path: str
     """The path in the collection that the context describes."""
     text: str
@@ -78,9 +79,7 @@ def _is_below(path: str, prefix: str) -> bool:
 
 def listed(configuration: Configuration) -> list[Context]:
     """Return all contexts: that of all documents first, then by collection, as in the file."""
-    found = (
-        [Context(ALL, TOP, configuration.global_context)] if configuration.global_context else []
-    )
+    found = [Context("", TOP, configuration.global_context)] if configuration.global_context else []
     for collection in configuration.collections:
         for prefix, text in collection.contexts.items():
             found.append(Context(collection.name, normalized(prefix) or TOP, text))
@@ -152,7 +151,7 @@ def path_of(context: Context, configuration: Configuration) -> str:
         context: A context from `listed`.
         configuration: The configuration that it was listed from.
     """
-    if context.collection == ALL:
+    if not context.collection:
         return "/"
     prefix = normalized(context.path)
     path = str(configuration.named(context.collection).path / prefix)
@@ -162,7 +161,7 @@ def path_of(context: Context, configuration: Configuration) -> str:
     except SettingsError:
         pass
     # Another collection has the same folder, or lies inside it.
-    return f"{SCHEME}{context.collection}/{prefix}".rstrip("/")
+    return uri_of(f"{context.collection}/{prefix}").rstrip("/")
 
 
 def _key_at(text: str, configuration: Configuration, here: Path | None) -> str:

@@ -15,6 +15,7 @@ from vector_index_mcp.documents.contexts import (
     lacking,
     listed,
     normalized,
+    path_of,
     target_of,
 )
 from vector_index_mcp.documents.places import Places
@@ -85,12 +86,24 @@ def test_what_leads_out_of_the_collection_stays_in_it(prefix, path):
 
 def test_contexts_are_listed_as_they_are_written():
     assert listed(BOTH) == [
-        Context("*", "/", "Global ctx"),
+        Context("", "/", "Global ctx"),
         Context("docs", "meetings", "Meeting notes"),
     ]
     whole = Configuration((Collection("c", Path("/c"), contexts={"/": "all"}),))
     assert listed(whole) == [Context("c", "/", "all")]
     assert listed(Configuration()) == []
+
+
+@pytest.mark.parametrize("name", ["*", "docs", "a b", "50%25"])
+@pytest.mark.parametrize("folder", ["/data/own", "/data/shared"])
+@pytest.mark.parametrize("prefix", ["", "a b", "a%20b"])
+def test_the_path_of_a_context_leads_to_it_and_to_no_other(name, folder, prefix):
+    shared = Collection("shared", Path("/data/shared"), contexts={"/": "theirs"})
+    own = Collection(name, Path(folder), contexts={prefix: "own"})
+    configuration = Configuration((shared, own), "Global ctx")
+    paths = [path_of(each, configuration) for each in listed(configuration)]
+    targets = [target_of(path, configuration) for path in paths]
+    assert targets == [Target(""), Target("shared"), Target(name, prefix)]
 
 
 def test_what_lacks_a_context_is_told():
