@@ -5,6 +5,7 @@ import socket
 from contextlib import AsyncExitStack, suppress
 
 import anyio
+import httpx
 import psutil
 import pytest
 from fakes import FakeEmbedder
@@ -76,6 +77,20 @@ async def test_silent_connections_keep_nobody_out(tmp_path, monkeypatch):
             assert (await client.get("/mcp", headers=session)).status_code == 409  # it listens
             with anyio.fail_after(PATIENCE_SECONDS), pytest.raises(anyio.EndOfStream):
                 await silent[0].receive()
+
+
+async def test_a_client_gives_up_an_idle_connection_before_the_server_does(client, monkeypatch):
+    """Else a request may be on its way while its connection is closed, and has no answer."""
+    idle, complete = [], guest._InTime.on_response_complete
+
+    def completed(connection):
+        complete(connection)
+        closing = connection.timeout_keep_alive_task
+        idle.append(closing.when() - connection.loop.time())
+
+    monkeypatch.setattr(guest._InTime, "on_response_complete", completed)
+    await read(client, "/health")
+    assert 2 * httpx.Limits().keepalive_expiry < idle[0] < guest._HEADER_SECONDS
 
 
 @pytest.mark.parametrize(("of", "most"), [(guard, "_MOST_UNDER_WAY"), (ports, "_MOST_CONNECTIONS")])

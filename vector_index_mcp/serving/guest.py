@@ -16,6 +16,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _MOST_HEADER_BYTES = 16_384
 _HEADER_SECONDS = 20.0  # in which the first line and the headers of a request must arrive
+# How long an idle connection is kept: longer than clients keep theirs (httpx 5 s, aiohttp 15 s), or
+# a request that is on its way while we close it has no answer; and less long than headers may take.
+_IDLE_SECONDS = 18
 _BODY_SECONDS = 40.0  # then in which its body must arrive; longer than `guard` waits for it
 _PATIENCE_SECONDS = 60.0  # after which a client that takes none of an answer is given up
 _SHUTDOWN_SECONDS = 1
@@ -43,6 +46,7 @@ async def serving(app: Any, listening: socket.socket, connections: int) -> Async
             proxy_headers=False,
             limit_concurrency=connections,
             h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
+            timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
     )
