@@ -18,6 +18,7 @@ from writing import write
 from vector_index_mcp.files import mounts, watch
 from vector_index_mcp.files.scan import stamp_of
 from vector_index_mcp.indexing import freshness
+from vector_index_mcp.indexing.preparing import child
 from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.indexing.writing.run import Kind
 from vector_index_mcp.indexing.writing.scanned import FILES_PER_BATCH
@@ -111,6 +112,68 @@ async def test_a_request_finds_what_changed_after_the_walk_of_the_run_it_joins(p
             FILES_PER_BATCH + 2,
         )
         assert run.files_done == run.files_to_do == FILES_PER_BATCH + 2
+
+
+@pytest.mark.usefixtures("deaf")
+@pytest.mark.parametrize("force_reindex", [False, True])
+async def test_who_joins_a_rebuild_gets_what_changed_after_it_was_read(project, force_reindex):
+    codebase = codebase_of(project, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        index = codebase.index
+        rebuilding = Gate(codebase, lambda store: store.generation == 1)
+        run = await index.trigger(force_reindex=True)
+        await rebuilding.wait()
+        before = index.ledger
+        write(project, {"one.py": "banana = 1\n" * 2, "two.py": "cherry = 1\n"})
+        for _ in range(2):
+            assert await index.trigger(force_reindex=force_reindex) is run
+        rebuilding.open()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        assert (run.error, run.kind, index.indexer.runs.current) == (None, Kind.REBUILD, None)
+        assert index.ledger is not before
+        assert index.indexer.live.index.manifest.generation == 1
+        assert index.ledger.count(INDEXED) == 2
+        assert (run.files_done, run.files_to_do) == (2, 2)
+        assert (await codebase.search("banana", 5)).hits[0].chunk.key == "one.py"
+
+
+FAILING_CHILD = """
+import sys
+from pathlib import Path
+from vector_index_mcp.indexing.preparing import child_main, file
+
+def prepare(recipe, task, by_lines, sound=child_main.prepare):
+    if task.key == "one.py" and Path({flaw!r}).exists():
+        return file.failed(task, "internal error, see the log")
+    return sound(recipe, task, by_lines)
+
+child_main.prepare = prepare
+child_main.main(*sys.argv[1:])
+"""
+
+
+@pytest.mark.usefixtures("deaf")
+async def test_who_joins_a_scan_has_what_failed_before_tried_again(project, tmp_path, monkeypatch):
+    flaw = tmp_path / "flaw"
+    flaw.touch()
+    command = [sys.executable, "-c", FAILING_CHILD.format(flaw=str(flaw))]
+    monkeypatch.setattr(child, "_COMMAND", command)
+    codebase = codebase_of(project, FakeEmbedder())
+    async with codebase.running():
+        await converged(codebase)
+        assert set(codebase.index.ledger.failed) == {"one.py"}
+        gate = Gate(codebase)
+        write(project, {"two.py": "banana = 1\n"})
+        run = codebase.index.indexer.begin_run(Kind.RESCAN)
+        await gate.wait()
+        flaw.unlink()
+        assert await codebase.index.trigger(force_reindex=False) is run
+        gate.open()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        assert (run.kind, codebase.index.ledger.failed) == (Kind.RESCAN, {})
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.reasons import INDEXED
 from vector_index_mcp.indexing.role import Role
-from vector_index_mcp.indexing.writing import indexer, scanned
+from vector_index_mcp.indexing.writing import rebuild, scanned
 from vector_index_mcp.indexing.writing.run import Kind
 from vector_index_mcp.serving.loading import open_codebase
 from vector_index_mcp.settings import Settings
@@ -519,7 +519,7 @@ async def test_an_index_deleted_under_the_running_service_is_built_anew(
 async def test_a_project_moved_away_in_the_middle_of_a_run_is_not_forgotten(
     project, embedder, monkeypatch, force_reindex
 ):
-    for module in (indexer, scanned):
+    for module in (rebuild, scanned):
         monkeypatch.setattr(module, "FILES_PER_BATCH", 5)
     codebase = codebase_of(project, embedder, uri=str(project.parent / "index"))
     async with codebase.running(Role.VISITOR):

@@ -30,7 +30,7 @@ from vector_index_mcp.indexing.preparing.recipe import Recipe, chunker_of
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.indexing.state import State
-from vector_index_mcp.indexing.writing import indexer
+from vector_index_mcp.indexing.writing import rebuild
 from vector_index_mcp.processes import detached
 
 pytestmark = pytest.mark.anyio
@@ -586,7 +586,7 @@ async def test_a_folder_that_is_read_otherwise_than_before_is_read_again(
 async def test_a_folder_that_is_read_otherwise_while_all_is_built_anew_is_read_again(
     tmp_path, docs, embedder, monkeypatch
 ):
-    monkeypatch.setattr(indexer, "FILES_PER_BATCH", 1)
+    monkeypatch.setattr(rebuild, "FILES_PER_BATCH", 1)
     write(docs.path, {f"{name}.md": SECRET for name in "abcd"})
     unmasked = Folder(docs.path, "docs", reading=Reading(masks_credentials=False))
     index = index_of([unmasked], embedder, tmp_path)

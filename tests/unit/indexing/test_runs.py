@@ -20,6 +20,21 @@ def test_a_rebuild_waits_for_the_run_before_it(runs):
     assert (runs.current, runs.last) == (rebuild, first)
 
 
+@pytest.mark.parametrize("first", list(Kind))
+def test_the_folders_are_walked_again_for_whoever_joins_a_run(runs, first):
+    run = runs.begin(first)
+    runs.is_walk_due = False
+    assert runs.begin(Kind.REQUEST) is run
+    assert (run.kind, run.is_asked, runs.is_walk_due) == (first, True, True)
+
+
+def test_an_empty_index_is_filled_by_the_run_under_way_and_not_aside(runs):
+    run = runs.begin(Kind.REBUILD)
+    runs.is_walk_due = False
+    runs.begin_again()
+    assert (runs.current, run.kind, runs.is_walk_due) == (run, Kind.START, True)
+
+
 def test_a_rebuild_that_waits_ends_with_an_index_that_is_given_up():
     state = StateMachine()
     runs = Runs(state, lambda: None)

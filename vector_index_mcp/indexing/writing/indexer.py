@@ -7,7 +7,8 @@ this task. It always takes the most urgent step:
     a renamed folder > another way to read a folder > files that have just changed > a walk that
     was asked for > the rest of a scan > a rebuild
 
-so that a search finds a file saved in the middle of a long run before the run goes on.
+so that a search finds a file saved in the middle of a long run before the run goes on. A walk for
+somebody who joins a rebuild comes after it.
 """
 
 import logging
@@ -185,7 +186,7 @@ class Indexer:
                 await self._index_touched(touched)
             finally:
                 self._in_hand = 0
-        elif self.runs.is_walk_due:
+        elif self.runs.is_walk_due and self._rebuild is None:
             await self._walk()
         elif self._scanned:
             await self._index_scanned()
@@ -263,10 +264,9 @@ class Indexer:
         may_have_missed = run is not None and run.kind in {Kind.RESCAN, Kind.REBUILD}
         with self.live.activity.of("the walk through the folders"):
             tree = await self.outlook.walk(may_have_missed=may_have_missed)
-        run = self.runs.current
-        if run is None:
+        if (run := self.runs.current) is None:
             return
-        if run.kind is Kind.REBUILD:
+        if run.kind is Kind.REBUILD and not run.is_rebuilt:
             return await self._begin_rebuild(run, tree)
         changes = self._scanned.found_by(run, tree)
         self._settle(changes)
@@ -333,8 +333,7 @@ class Indexer:
     async def _begin_rebuild(self, run: Run, tree: Tree) -> None:
         try:
             async with self.live.writing():  # the model must not change from here on, see `Vectors`
-                rebuild = await Rebuild.begin(self.live, self._pipeline, tree, FILES_PER_BATCH)
-                self._rebuild = rebuild
+                self._rebuild = await Rebuild.begin(self.live, self._pipeline, tree)
         except StoreError as error:
             self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
             raise
@@ -355,6 +354,7 @@ class Indexer:
             self._end_run(f"the new index could not be built: {self.live.remedies.message(error)}")
             raise
         self._rebuild = None
+        self.runs.note_rebuilt()
         self._scanned.direct()
         # Before the run ends: whoever waits for it expects the index to match the disk.
         await self._index_touched(list(rebuild.touched))

@@ -13,6 +13,7 @@ from vector_index_mcp.indexing.live import Live
 from vector_index_mcp.indexing.mirroring import origin
 from vector_index_mcp.indexing.writing.passage import Passage
 from vector_index_mcp.indexing.writing.pipeline import Pipeline
+from vector_index_mcp.indexing.writing.scanned import FILES_PER_BATCH
 
 
 @dataclass(slots=True)
@@ -24,22 +25,21 @@ class Rebuild:
     """Keys that were touched during the rebuild."""
 
     @classmethod
-    async def begin(cls, live: Live, pipeline: Pipeline, tree: Tree, files_per_batch: int) -> Self:
+    async def begin(cls, live: Live, pipeline: Pipeline, tree: Tree) -> Self:
         """Make the new store, with the rows of what is out of reach, and a passage for the rest.
 
         Args:
             live: The index.
             pipeline: The stages of a batch.
             tree: The files that a walk found; the passage brings them into the store.
-            files_per_batch: How many files are committed at once.
 
         Raises:
             StoreError: If the store cannot be made.
         """
-        waiting = map(list, batched(sorted(tree.files), files_per_batch))
+        waiting = map(list, batched(sorted(tree.files), FILES_PER_BATCH))
         store = await live.index.begin_rebuild()
         made = cls(Passage(pipeline, store, Ledger(), lambda: Changes(next(waiting, []))))
-        for keys in batched(tree.hidden(live.ledger.keys()), files_per_batch):
+        for keys in batched(tree.hidden(live.ledger.keys()), FILES_PER_BATCH):
             await made._carry_over(live, keys)
         return made
 

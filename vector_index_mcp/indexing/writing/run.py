@@ -15,10 +15,10 @@ TRIES_OF_A_RUN = 4
 class Kind(StrEnum):
     """Why a run was begun."""
 
-    START = "start"
-    RESCAN = "rescan"
-    REQUEST = "request"
-    REBUILD = "rebuild"
+    START = "start"  # nobody has watched before, or an empty index has replaced a damaged one
+    RESCAN = "rescan"  # events may have been lost
+    REQUEST = "request"  # somebody wants the index to be up to date
+    REBUILD = "rebuild"  # all files are to be read again, into a new generation
 
 
 @dataclass(slots=True)
@@ -52,6 +52,10 @@ class Run:
     """Files that are new or have changed, plus vanished ones; each counts once."""
     files_done: int = 0
     outcome: Outcome = field(default_factory=Outcome)
+    is_asked: bool = False
+    """Whether somebody waits for it, so that what failed before is tried again."""
+    is_rebuilt: bool = False
+    """Whether the new generation of a rebuild is the current one, so that walks only compare."""
     error: str | None = None
     finished: anyio.Event = field(default_factory=anyio.Event)
     progressed: anyio.Event = field(default_factory=anyio.Event)

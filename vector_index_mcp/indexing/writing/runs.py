@@ -29,36 +29,45 @@ class Runs:
     def begin(self, kind: Kind) -> Run:
         """Begin a run, or join the one under way; a rebuild waits until another run has ended.
 
-        A request that joins a run walks the folders again, since events may have been lost after
-        the first walk; except in a rebuild, which reads every file anyway.
+        The folders are walked again for whoever joins, since events of what changed after the
+        first walk may have been lost. A rebuild becomes the current generation before that.
         """
         current = self.current
         if current is None:
-            return self._begin(Run(kind, next(self._numbers)))
-        if current.kind is not Kind.REBUILD and kind is Kind.REQUEST:
-            self.is_walk_due = True
-            self._on_begin()
-        if kind is not Kind.REBUILD or current.kind is Kind.REBUILD:
-            return current
-        if self._next is None:
-            self._next = Run(kind, next(self._numbers))
-        return self._next
+            return self._begin(self._new(kind))
+        if kind is Kind.REBUILD and current.kind is not Kind.REBUILD:
+            self._next = self._next or self._new(kind)
+            return self._next
+        current.is_asked |= kind is Kind.REQUEST
+        self._walk()
+        return current
 
     def begin_again(self) -> None:
         """Fill an index that was replaced by an empty one, in a new run or the one under way."""
-        run = self.begin(Kind.START)
+        run = self.current or self._begin(self._new(Kind.START))
         run.kind = Kind.START  # no rebuild: the current generation is empty, so fill it directly
-        self.is_walk_due = True
-        self._on_begin()
+        self._walk()
+
+    def _new(self, kind: Kind) -> Run:
+        return Run(kind, next(self._numbers), is_asked=kind is Kind.REQUEST)
 
     def _begin(self, run: Run) -> Run:
         run.begin()
         self.current = run
-        self.is_walk_due = True
         if self._state.current is not State.SCANNING:
             self._state.enter(State.SCANNING)
-        self._on_begin()
+        self._walk()
         return run
+
+    def _walk(self) -> None:
+        """Have the folders walked for the current run."""
+        self.is_walk_due = True
+        self._on_begin()
+
+    def note_rebuilt(self) -> None:
+        """Note that the generation that a rebuild has made is the current one now."""
+        if self.current is not None:
+            self.current.is_rebuilt = True
 
     def end(self, error: str | None = None) -> None:
         """End the current run, if any; with `error` if the index does not match the disk."""

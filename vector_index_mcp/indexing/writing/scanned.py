@@ -45,9 +45,9 @@ class Scanned:
         known = ledger.stamps(self.coming)
         changes = compare(tree, known, was_unwatched=run.kind is Kind.START)
         again: set[str] = set()
-        if run.kind is Kind.REQUEST:
+        if run.is_asked:
             again |= ledger.worth_another_try
-        if run.kind in {Kind.START, Kind.REQUEST} and has_extra():
+        if (run.is_asked or run.kind is Kind.START) and has_extra():
             again |= ledger.lacking_extra
         changes.dirty += (again & tree.files.keys()).difference(changes.dirty)
         return changes
