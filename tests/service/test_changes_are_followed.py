@@ -387,6 +387,27 @@ async def test_a_rebuild_is_over_when_what_was_saved_meanwhile_is_in_it(project,
         assert codebase.index.ledger.get("late.py") is not None
 
 
+async def test_what_is_saved_while_somebody_looks_at_it_counts_as_a_change(
+    project, embedder, monkeypatch
+):
+    codebase = codebase_of(project, embedder, quiet_seconds=3_600.0, longest_seconds=3_600.0)
+    async with codebase.running(Role.VISITOR):
+        await converged(codebase)
+        queue, looks = codebase.index.indexer.queue, codebase.index.looks
+        queue.touch(["one.py"])
+        assert await codebase.pending() == 0
+        at = looks.at
+
+        async def saved_after(place, look):
+            found = await at(place, look)
+            write(project, {"one.py": "raspberry = 1\n"})
+            queue.touch(["one.py"])
+            return found
+
+        monkeypatch.setattr(looks, "at", saved_after)
+        assert await codebase.pending() == 1
+
+
 async def test_a_service_that_ends_while_its_watches_are_set_leaves_none(
     project, embedder, monkeypatch
 ):

@@ -22,7 +22,8 @@ async def note_settled(indexer: Indexer, looks: Looks) -> None:
 
     If the disk does not answer, none is.
     """
-    touched, settled = indexer.queue.touched, list[str]()
+    queue, settled = indexer.queue, list[str]()
+    touched, touch_count = queue.touched, queue.touch_count
     if len(touched) <= _MOST_LOOKED_AT:
         for view in indexer.outlook.views:
             keys = [key for key in touched if indexer.outlook.view_of(key) is view]
@@ -30,7 +31,7 @@ async def note_settled(indexer: Indexer, looks: Looks) -> None:
                 find = partial(_settled, view, indexer.live.ledger, keys)
                 with suppress(TimeoutError):
                     settled += await looks.at(view.folder.path, find)
-    indexer.queue.note_settled(settled)
+    queue.note_settled(settled, touch_count)
 
 
 def _settled(view: View, ledger: Ledger, keys: Iterable[str]) -> list[str]:

@@ -26,6 +26,9 @@ class DirtyQueue:
     def __init__(self, quiet: float, longest: float) -> None:
         self._debouncer = Debouncer(quiet, longest)
         self._unfinished = Debouncer(_UNFINISHED_QUIETS * quiet, _UNFINISHED_LONGESTS * longest)
+        self._touches: dict[str, int] = {}  # the number of each waiting path's last touch
+        self.touch_count = 0
+        """How many times paths were touched."""
         self._settled: set[str] = set()
         self._wake = anyio.Event()
         self._loop = asyncio.get_running_loop()
@@ -35,26 +38,32 @@ class DirtyQueue:
         paths = list(paths)
         if not paths:  # nobody has to wake for that
             return
-        self._settled.difference_update(paths)
+        self._note_touch(paths)
         self._unfinished.forget(paths)
         self._debouncer.touch(paths, time.monotonic())
         self._wake.set()
 
     def touch_unfinished(self, paths: Iterable[str]) -> None:
         """Note that the files at `paths` were written, and are still open."""
+        paths = list(paths)
+        self._note_touch(paths)
         new = [path for path in paths if path not in self._debouncer]
         if not new:
             return
-        self._settled.difference_update(new)
         self._unfinished.touch(new, time.monotonic())
         self._wake.set()
 
     def touch_unless_queued(self, paths: Iterable[str]) -> None:
         """Like `touch`, but does not make paths wait longer that wait already."""
         paths = list(paths)
-        self._settled.difference_update(paths)
+        self._note_touch(paths)
         if new := [path for path in paths if path not in self._debouncer]:
             self.touch(new)
+
+    def _note_touch(self, paths: Iterable[str]) -> None:
+        self.touch_count += 1
+        self._touches.update(dict.fromkeys(paths, self.touch_count))
+        self._settled.difference_update(paths)
 
     def touch_from_thread(self, paths: list[str]) -> None:
         """Like `touch`, from any thread. Does nothing if the event loop has ended."""
@@ -73,9 +82,15 @@ class DirtyQueue:
         """The paths that have been touched and not taken yet."""
         return [*self._debouncer, *self._unfinished]
 
-    def note_settled(self, paths: Iterable[str]) -> None:
-        """Note which touched paths a look has found up to date, in place of the last look."""
-        self._settled = set(paths).intersection(self.touched)
+    def note_settled(self, paths: Iterable[str], touch_count: int) -> None:
+        """Note which touched paths a look has found up to date, in place of the last look.
+
+        Args:
+            paths: The paths.
+            touch_count: The queue's `touch_count` before the look. What was touched later may have
+                changed after it.
+        """
+        self._settled = {path for path in paths if 0 < self._touches.get(path, 0) <= touch_count}
 
     @property
     def settled_count(self) -> int:
@@ -99,6 +114,8 @@ class DirtyQueue:
         """Take the touched paths that have not changed for a while, or waited long enough."""
         now = time.monotonic()
         taken = [*self._debouncer.take(now), *self._unfinished.take(now)]
+        for path in taken:
+            del self._touches[path]
         self._settled.difference_update(taken)
         return taken
 
