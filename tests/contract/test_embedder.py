@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -23,7 +24,7 @@ from vector_index_mcp.engine.models.model import OFFLINE_PACKAGE
 from vector_index_mcp.engine.models.question_map import turned
 from vector_index_mcp.engine.models.wording import WORDS, WORDS_AND_GIST
 from vector_index_mcp.errors import EmbeddingError, ModelNotFoundError, WorkerDiedError
-from vector_index_mcp.processes import children
+from vector_index_mcp.processes import children, stopping
 
 needs_model = pytest.mark.skipif(
     find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
@@ -351,6 +352,29 @@ async def test_a_worker_that_hangs_is_replaced(stand_in, monkeypatch, text):
     with anyio.fail_after(100):
         assert (await stand_in.embed(["next"])).shape == (1, 32)
     assert stand_in.pid not in {None, pid}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
+async def test_no_worker_is_ended_for_the_time_in_which_the_service_did_not_run(
+    stand_in, monkeypatch
+):
+    """As after Ctrl-Z, or the pause of a container: the answer is there, but nobody has read it."""
+    monkeypatch.setattr(stopping, "_LOOK_SECONDS", 0.3)
+    patience = 0.6
+    monkeypatch.setattr(stand_in, "_patience_seconds", patience)
+    pid, found = stand_in.pid, []
+
+    async def ask():
+        found.append(await stand_in.embed(["text"]))
+
+    os.kill(pid, signal.SIGSTOP)  # until it has been asked
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(1.5 * patience)  # noqa: ASYNC251 - this process does not run meanwhile
+    assert found[0].shape == (await stand_in.embed(["next"])).shape == (1, 32)
+    assert stand_in.pid == pid
 
 
 SERVICE = """

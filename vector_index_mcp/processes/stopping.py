@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator
 from itertools import repeat
 
+import anyio
+
 _LOOK_SECONDS = 1.0
 
 
@@ -21,6 +23,15 @@ def looks(seconds: float, longest: float = _LOOK_SECONDS) -> Iterator[float]:
         return repeat(longest)
     count = max(1, math.ceil(seconds / longest))
     return repeat(seconds / count, count)
+
+
+async def is_set_within(event: anyio.Event, seconds: float) -> bool:
+    """Wait until an event is set; False if it is not within that time, as `looks` counts it."""
+    for moment in looks(seconds, _LOOK_SECONDS):
+        with anyio.move_on_after(moment):
+            await event.wait()
+            return True
+    return False
 
 
 def is_there(pid: int) -> bool:

@@ -35,6 +35,7 @@ from vector_index_mcp.errors import (
     WorkerDiedError,
     counted,
 )
+from vector_index_mcp.processes.stopping import is_set_within
 
 _log = logging.getLogger(__name__)
 
@@ -243,9 +244,8 @@ class WorkerEmbedder:
         try:
             self._outbox.append({"id": number, **request})
             self._has_mail.set()
-            with anyio.move_on_after(patience_seconds or self._patience_seconds) as patience:
-                await reply.done.wait()
-            if patience.cancelled_caught and self._process is not None:
+            patience = patience_seconds or self._patience_seconds
+            if not await is_set_within(reply.done, patience) and self._process is not None:
                 self._process.terminate()
                 self._process.kill()  # `_end` then sets the reply
                 await reply.done.wait()
