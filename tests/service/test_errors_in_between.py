@@ -9,7 +9,7 @@ from serving import codebase_of, contents, converged, fresh_contents, is_as_fres
 from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
-from vector_index_mcp.errors import StorageError, StoreError
+from vector_index_mcp.errors import Problem, StorageError, StoreError
 from vector_index_mcp.files.conversion import NEEDS_EXTRA
 from vector_index_mcp.indexing import live as lives
 from vector_index_mcp.indexing.live import Live
@@ -89,6 +89,32 @@ async def test_a_run_ends_although_an_error_came_after_its_last_batch(project, m
             await failed.wait()
             await run.finished.wait()
         await eventually(lambda: not indexer.is_in_error)
+
+
+async def test_a_damaged_index_that_cannot_be_replaced_yet_is_replaced_once_that_is_possible(
+    project, monkeypatch
+):
+    monkeypatch.setattr(indexing, "_RETRY_SECONDS", (0.01, 3_600.0))
+    codebase = codebase_of(project, FakeEmbedder())
+    async with serving(codebase) as client:
+        await converged(codebase)
+        indexer, commit = codebase.index.indexer, codebase.index.pipeline.commit
+        damaged = indexer.live.index.store
+
+        async def failing(store, *arguments):
+            if store is damaged:
+                raise StoreError("words that nobody knows", Problem.INDEX_DAMAGED)
+            return await commit(store, *arguments)
+
+        codebase.index.pipeline.commit = failing
+        fails_once(monkeypatch, indexer, "_start_over")
+        write(project, {"two.py": "cherry = 1\n"})
+        await eventually(lambda: "the disk is full" in codebase.index.progress.error)
+        run = await codebase.index.trigger(force_reindex=False)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await run.finished.wait()
+        assert run.error is None
+        await is_as_fresh(client, project)
 
 
 async def test_the_index_rests_although_something_wakes_it_all_the_time(project, monkeypatch):

@@ -385,6 +385,7 @@ class Indexer:
     async def _replace_index(self, error: StoreError) -> None:
         """Replace a damaged index by an empty one; filling it costs only time."""
         _log.error("the index is damaged and is rebuilt: %s", error)
+        self.live.damage = error  # if it cannot be replaced now, that is tried again
         self._rebuild = None
         try:
             async with self.live.replacing():
@@ -393,8 +394,6 @@ class Indexer:
                 self.live.note_repair(opened.index, opened.ledger)
                 self._scanned.direct()
         except StoreError as still:
-            self._end_run(self.live.remedies.message(still))
-            await anyio.sleep(_RETRY_SECONDS[-1])
-            self.queue.wake()
-            return
-        self.runs.begin_again()
+            await self._pause(still)
+        else:
+            self.runs.begin_again()
