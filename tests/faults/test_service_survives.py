@@ -28,7 +28,7 @@ from waiting import PATIENCE_SECONDS, eventually
 from writing import write
 
 from vector_index_mcp.errors import Problem, StoreError
-from vector_index_mcp.indexing import tries
+from vector_index_mcp.indexing import freshness, tries
 from vector_index_mcp.indexing.following import settle
 from vector_index_mcp.indexing.preparing import child as child_module
 from vector_index_mcp.indexing.reasons import INDEXED
@@ -235,8 +235,10 @@ async def test_a_full_disk_is_told_and_the_index_goes_on_when_there_is_space(
 
 
 async def test_nobody_waits_for_a_run_for_as_long_as_the_disk_is_full(
-    project, embedder, small_disk
+    project, embedder, small_disk, monkeypatch
 ):
+    # Else the scan that follows an error may be under way when the status is asked.
+    monkeypatch.setattr(freshness, "_SECONDS_BETWEEN_SCANS_AFTER_ERROR", 3_600.0)
     uri, filler = small_disk / "index", small_disk / "filler"
     async with serving(codebase_of(project, embedder, uri=str(uri))) as client:
         await settled(client)
