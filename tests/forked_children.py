@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -49,6 +50,7 @@ class Fork(anyio.abc.AsyncResource):
     ) -> None:
         self.stdin, self.stdout = streams
         self._report = report
+        weakref.finalize(self, report.close)  # nobody waits for a child that cannot be ended
         self.pid = template.reported(self._report)
         assert self.pid, "the process to be forked has ended"
         report.setblocking(False)
