@@ -127,60 +127,92 @@ async def search(
         StoreError: If no index can be read.
     """
     began = time.monotonic()
+    asked = await _understood(documents, wanted)
+    if asked.is_empty or not _is_collection(documents, wanted.collection):
+        found: tuple[Found, ...] = ()
+        limits = [*asked.senseless, await _why_nothing(documents, asked)]
+    else:
+        found, limits = await _answered(documents, asked, on_loading)
+    note = ". ".join(filter(None, limits))
+    return Answer(wanted, asked.stems, found, note, time.monotonic() - began)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query, with its conditions (`tag:`, `before:`, `after:`) understood."""
+
+    wanted: Wanted
+    """The query without them."""
+    stems: tuple[str, ...]
+    keys: tuple[str, ...] | None
+    """The documents that meet all conditions, of a listing the newest; None without conditions."""
+    senseless: tuple[str, ...]
+    """Why conditions count as words, in sentences."""
+
+    @property
+    def is_listing(self) -> bool:
+        """Whether it has only conditions, so that the newest documents that meet them are wanted.
+
+        Then nothing is searched, neither by words nor by meaning.
+        """
+        return self.keys is not None and not self.stems
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no document can be an answer."""
+        asks_nothing = not self.wanted.query and not self.is_listing
+        return asks_nothing or self.keys == () or self.wanted.limit < 1
+
+
+async def _understood(documents: Documents, wanted: Wanted) -> _Asked:
     query = _checked(wanted.query)
     # Conditions need the ledger of the first scan now; otherwise `ask` waits for that scan.
     ledger = await documents.known() if has_conditions(query) else Ledger()
     conditional = understood(query, lambda: entries_of(ledger))
-    text, keys = conditional.text, conditional.keys
+    keys, stems = conditional.keys, tuple(asked_stems(conditional.text))
     if keys is not None and wanted.collection:
         keys = tuple(key for key in keys if key.startswith(f"{wanted.collection}/"))
-    stems = tuple(asked_stems(text))
-    is_listing = keys is not None and not stems
-    is_in_vain = (
-        (not text and not is_listing)
-        or keys == ()
-        or wanted.limit < 1
-        or not documents.configuration.collections
-        or not _is_collection(documents, wanted.collection)
-    )
-    if is_in_vain:
-        why = await _found_in_vain(documents, wanted) or (_NONE_MEETS if keys == () else "")
-        note = ". ".join(filter(None, [*conditional.senseless, why]))
-        return Answer(wanted, stems, (), note, time.monotonic() - began)
-    if is_listing:
-        keys = _newest(ledger, keys or (), wanted.limit)
-    finder = _Finder(documents, replace(wanted, query=text), stems, keys)
+    if keys and not stems:
+        keys = _newest(ledger, keys, max(wanted.limit, 1))
+    return _Asked(replace(wanted, query=conditional.text), stems, keys, conditional.senseless)
+
+
+async def _answered(
+    documents: Documents, asked: _Asked, on_loading: OnLoading | None
+) -> tuple[tuple[Found, ...], list[str]]:
+    """Return the documents that are found, and what limits the answer; see `search`."""
+    wanted, finder = asked.wanted, _Finder(documents, asked)
     answered = await ask(
         documents.index,
-        text,
+        wanted.query,
         finder.find,
         wanted.limit,
         wait_for_model=True,
         on_loading=on_loading,
     )
-    if wanted.mode is Mode.MEANING and answered.lack and not is_listing:
+    if wanted.mode is Mode.MEANING and answered.lack and not asked.is_listing:
         raise NoVectorsError(NO_VECTORS if finder.is_without_vectors else answered.lack)
     found = _documents_of(documents, answered, wanted.min_score)
-    uses_meaning = wanted.mode is not Mode.WORDS and not is_listing
+    uses_meaning = wanted.mode is not Mode.WORDS and not asked.is_listing
     no_model = documents.embedder.reason
-    limits = [
+    return found, [
         await out_of_reach(documents, wanted.collection),
-        *conditional.senseless,
+        *asked.senseless,
         *_limits(wanted, found, answered, no_model, uses_meaning=uses_meaning),
         _of_absent(finder, found),
     ]
-    note = ". ".join(filter(None, limits))
-    return Answer(wanted, stems, found, note, time.monotonic() - began)
 
 
-async def _found_in_vain(documents: Documents, wanted: Wanted) -> str:
+async def _why_nothing(documents: Documents, asked: _Asked) -> str:
     """Return why there is nothing to search for, or in; empty if the answer shows it."""
-    ledger = await documents.known()
+    wanted, ledger = asked.wanted, await documents.known()
     if wanted.mode is Mode.MEANING and ledger.unembedded_count >= ledger.chunk_count:
         raise NoVectorsError(NO_VECTORS)
-    if words := _reason_for_none(documents, wanted):
-        return words
-    return await out_of_reach(documents, wanted.collection)
+    return (
+        _reason_for_none(documents, wanted)
+        or await out_of_reach(documents, wanted.collection)
+        or (_NONE_MEETS if asked.keys == () else "")
+    )
 
 
 def _documents_of(documents: Documents, answered: Answered, least: float) -> tuple[Found, ...]:
@@ -268,19 +300,15 @@ def _reason_for_none(documents: Documents, wanted: Wanted) -> str:
 
 
 def _is_collection(documents: Documents, name: str) -> bool:
-    return not name or documents.configuration.has(name)
+    """Whether there is a collection of this name; if it is empty, whether there is any."""
+    configured = documents.configuration
+    return configured.has(name) if name else bool(configured.collections)
 
 
 class _Finder:
     """Searches a store in the mode of a query."""
 
-    def __init__(
-        self,
-        documents: Documents,
-        wanted: Wanted,
-        stems: Sequence[str],
-        keys: tuple[str, ...] | None,
-    ) -> None:
+    def __init__(self, documents: Documents, asked: _Asked) -> None:
         self.is_without_vectors = False
         """Whether `find` saw that the index has no vectors."""
         self.has_no_word = False
@@ -289,22 +317,21 @@ class _Finder:
         """The names in the query that `find` saw in no text of the index."""
         self._model_deadline: float | None = None
         self._documents = documents
-        self._wanted = wanted
-        self._stems = stems
-        self._keys = keys or ()
-        self._filters = Filters(folder=wanted.collection, files=self._keys)
+        self._asked, self._wanted = asked, asked.wanted
+        self._keys = asked.keys or ()
+        self._filters = Filters(folder=self._wanted.collection, files=self._keys)
 
     async def find(self, store: Store, question: Question, limit: int) -> list[Hit]:
         """Return the best chunk of each of the best documents."""
         hits = await self._found(store, question, limit)
-        if hits and self._stems and self._wanted.mode is not Mode.WORDS:
-            self.has_no_word = not await store.matching(self._stems, 1, self._filters)
+        if hits and self._asked.stems and self._wanted.mode is not Mode.WORDS:
+            self.has_no_word = not await store.matching(self._asked.stems, 1, self._filters)
         await self._note_absent(store, hits, question.ledger)
         return hits
 
     async def _found(self, store: Store, question: Question, limit: int) -> list[Hit]:
         mode, ledger = self._wanted.mode, question.ledger
-        if not self._stems and self._keys:  # only conditions: return the newest that meet them
+        if self._asked.is_listing:
             rows = await store.rows(self._keys)
             return [Hit(rows[key][0][0], 1.0) for key in self._keys if key in rows]
         self.is_without_vectors = ledger.unembedded_count >= ledger.chunk_count
