@@ -132,6 +132,10 @@ def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
     lines = enumerate(raising.splitlines(), start=1)
     expected = {f"project/checks.py:{n}:{line}" for n, line in lines if "raise" in line}
     assert set(found.stdout.splitlines()) == expected
+    assert "best" not in found.stderr
+    few = place.run(*SEARCH, "project", r"raise \w+\(", "--format", "grep", "--top-k", "2")
+    assert set(few.stdout.splitlines()) < expected
+    assert "These are the lines of the best 2 chunks;" in few.stderr
     none = place.run(*SEARCH, "project", r"raise\s+check_\w+", "--format", "grep")
     assert (none.stdout, none.returncode) == ("", 1)
     assert "No chunk matches the query as a regular expression" in none.stderr

@@ -25,6 +25,7 @@ _UNCOUNTED = (
     "node_modules and lock files"
 )
 _NO_LINE = "No line matches; `--format text` shows what its words find."
+_LINES_OF_BEST = "These are the lines of the best {}; `--glob` and `--top-k` choose others."
 _NOT_FOLLOWED = (
     "no service keeps it up to date now; `search`, `serve PATH` or an MCP client starts one"
 )
@@ -58,6 +59,8 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
             write(line)
         if result.results and not lines:
             write(_NO_LINE, sys.stderr)
+        elif query.pattern and len(result.results) >= wanted.top_k:
+            write(_LINES_OF_BEST.format(counted(wanted.top_k, "chunk")), sys.stderr)
         return 0 if lines else 1
     rows = None if wanted.is_full else results.rows_of_terminal()
     write(results.readable(result, query, wanted.folder, results.paint_for(wanted.color), rows))
