@@ -1,4 +1,5 @@
 import gc
+import os
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import forked_children
 import pytest
 from drawn import examples
 from hypothesis import HealthCheck, settings
+from templates import CALM_THREADS
 
 from vector_index_mcp.processes import children
 
@@ -24,6 +26,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("unhurried")
+
+os.environ.update(CALM_THREADS)  # before numpy is imported
 
 # A shell lets what it runs in the background ignore SIGINT, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
