@@ -39,7 +39,12 @@ _IMPORTED = (
 
 
 def run(
-    command: list[str], cwd: Path, variables: dict[str, str], seconds: float
+    command: list[str],
+    cwd: Path,
+    variables: dict[str, str],
+    seconds: float,
+    *,
+    obeys_modes: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of the program to its end, without input.
 
@@ -48,6 +53,7 @@ def run(
         cwd: The folder that it runs in.
         variables: All of its environment.
         seconds: How long it may take.
+        obeys_modes: Whether it can do nothing that a mode forbids, even as root.
 
     Raises:
         TimeoutError: If it has not ended by then; it is killed.
@@ -58,7 +64,11 @@ def run(
         tempfile.TemporaryFile() as stderr,
     ):
         streams = tuple(DupFd(each.fileno()) for each in (stdin, stdout, stderr))
-        process = _context().Process(target=become, args=(command, str(cwd), variables, streams))
+        process = _context().Process(
+            target=become,
+            args=(command, str(cwd), variables, streams),
+            kwargs={"obeys_modes": obeys_modes},
+        )
         process.start()
         process.join(seconds)
         status = process.exitcode

@@ -1,6 +1,5 @@
 """The real program as a process: how the end-to-end tests start it and talk to it."""
 
-import ctypes
 import hashlib
 import json
 import math
@@ -25,7 +24,7 @@ import psutil
 import pytest
 import template
 from anyio.streams.buffered import BufferedByteReceiveStream
-from forked_child import HOOK, hook_of
+from forked_child import HOOK, hook_of, obey_file_modes
 from greeting import CLIENT
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -53,7 +52,6 @@ NO_FORKS = {template.VARIABLE: ""}
 FAKE_MODEL = {"VECTOR_INDEX_EMBEDDING_MODEL": "nobody/no-such-model"}
 """Settings for `FAKE_WORKER`, where nobody else may find a model."""
 MAX_LINE_BYTES = 10_000_000
-_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 WORKER = "vector_index_mcp.engine.models.worker"
 _CAN_FORK = sys.platform == "linux"  # libraries of macOS do not survive a fork
 _REAPING_SECONDS = 0.1  # an ended process may stay a zombie for as long as its parent likes
@@ -136,6 +134,7 @@ def run(
     cwd: Path,
     variables: dict[str, str],
     is_hook_first: bool = True,
+    obeys_modes: bool = False,
     **options: Any,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end: as a fork if possible, else as `started` does.
@@ -145,12 +144,16 @@ def run(
         cwd: The folder that it runs in.
         variables: All of its environment.
         is_hook_first: Whether an import hook has to run before all imports, which a fork has done.
+        obeys_modes: Whether it can do nothing that a mode forbids, even as root; only on POSIX.
         options: For `subprocess.run`; a fork takes none.
     """
     has_to_start = is_hook_first and hook_of(variables) is not None
     if options or has_to_start or not _CAN_FORK:
+        if obeys_modes:
+            options["preexec_fn"] = obey_file_modes
         return started(*arguments, cwd=cwd, variables=variables, **options)
-    return forked.run([*map(str, arguments)], cwd, variables, MODEL_SECONDS)
+    command = [*map(str, arguments)]
+    return forked.run(command, cwd, variables, MODEL_SECONDS, obeys_modes=obeys_modes)
 
 
 def started(
@@ -175,12 +178,6 @@ def started(
         check=False,
         **options,
     )
-
-
-def obey_file_modes() -> None:
-    """Make even root, and what it runs from now on, unable to do what a mode forbids."""
-    for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
-        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 def foreground(project: Path) -> tuple[str, ...]:

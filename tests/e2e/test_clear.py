@@ -8,7 +8,6 @@ import pytest
 from processes import (
     NO_MODEL,
     environment,
-    obey_file_modes,
     place_of,
     posix_only,
     run,
@@ -138,8 +137,7 @@ def test_an_index_that_was_removed_by_hand_and_made_anew_is_listed_once(project)
 @posix_only
 def test_what_cannot_be_removed_is_named(project):
     (project / ".lancedb").chmod(0o500)
-    options = {"preexec_fn": obey_file_modes}
-    done = command(project.parent, "clear", "--yes", "project", **options)
+    done = command(project.parent, "clear", "--yes", "project", obeys_modes=True)
     assert done.returncode == 1
     assert f"not removed: {project}/.lancedb" in done.stderr
     assert "Permission denied" in done.stderr

@@ -25,7 +25,6 @@ from processes import (
     environment,
     foreground,
     needs_model,
-    obey_file_modes,
     posix_only,
     run,
     started,
@@ -54,10 +53,11 @@ class Place:
     folder: Path
     project: Path
 
-    def run(self, *arguments, cwd=None, options=None, **variables):
+    def run(self, *arguments, cwd=None, options=None, obeys_modes=False, **variables):
         """Run a command that searches by words only."""
         settings = environment(self.folder, **NO_MODEL, **variables)
-        return run(*arguments, cwd=cwd or self.folder, variables=settings, **(options or {}))
+        options = (options or {}) | {"obeys_modes": obeys_modes}
+        return run(*arguments, cwd=cwd or self.folder, variables=settings, **options)
 
 
 @pytest.fixture
@@ -392,13 +392,12 @@ def test_index_reads_what_changed_and_with_force_everything(indexed):
 def test_index_fails_when_a_file_failed_and_indexes_the_others(place):
     forbidden = place.project / "load.py"
     forbidden.chmod(0)
-    options = {"preexec_fn": obey_file_modes} if os.geteuid() == 0 else {}
-    failed = place.run("index", "project", options=options)
+    failed = place.run("index", "project", obeys_modes=True)
     assert failed.returncode == 1
     assert "2 indexed, 1 failed" in failed.stdout
     assert "failed: load.py: unreadable" in failed.stdout
     forbidden.chmod(0o644)
-    mended = place.run("index", "project", options=options)
+    mended = place.run("index", "project", obeys_modes=True)
     assert mended.returncode == 0
     assert "1 indexed" in mended.stdout
 
@@ -529,9 +528,8 @@ def test_verify_does_not_take_what_it_cannot_read_for_gone_or_changed(place):
     place.run("index", "project")
     (place.project / "load.py").chmod(0)
     (place.project / "hidden").chmod(0)
-    options = {"preexec_fn": obey_file_modes} if os.geteuid() == 0 else {}
-    ran = place.run("verify", "project", options=options)
-    again = place.run("verify", "project", "--repair", options=options)
+    ran = place.run("verify", "project", obeys_modes=True)
+    again = place.run("verify", "project", "--repair", obeys_modes=True)
     (place.project / "hidden").chmod(0o755)
     (place.project / "load.py").chmod(0o644)
     first, second, _, sums = ran.stdout.splitlines()
@@ -550,8 +548,7 @@ def test_what_cannot_be_read_is_still_in_an_index_that_is_built_anew(place, comm
     place.run("index", "project")
     write(place.project, {"load.py": "def other():\n    return 1\n"})
     (place.project / "hidden").chmod(0)
-    options = {"preexec_fn": obey_file_modes} if os.geteuid() == 0 else {}
-    ran = place.run(*command, "project", options=options)
+    ran = place.run(*command, "project", obeys_modes=True)
     assert "hidden/deep/more.py is" not in ran.stdout
     (place.project / "hidden").chmod(0o755)
     assert place.run("verify", "project").returncode == 0

@@ -18,7 +18,6 @@ from processes import (
     obey_file_modes,
     place_of,
     run,
-    started,
     wire_of,
     with_import_hook,
 )
@@ -254,9 +253,7 @@ def test_records_that_cannot_be_read_make_no_index_foreign_or_missing(place, spo
     place.variables["XDG_STATE_HOME"] = str(state.parent)
 
     def ran(*command: str) -> tuple[int, str]:
-        done = started(
-            *command, cwd=place.project, variables=place.variables, preexec_fn=obey_file_modes
-        )
+        done = run(*command, cwd=place.project, variables=place.variables, obeys_modes=True)
         return done.returncode, done.stdout + done.stderr
 
     assert ran("index")[0] == 0

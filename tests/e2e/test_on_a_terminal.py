@@ -21,7 +21,6 @@ from processes import (
     SEARCH,
     environment,
     needs_model,
-    obey_file_modes,
     run,
     wired,
     with_import_hook,
@@ -435,9 +434,8 @@ def test_the_doctor_tells_of_an_index_folder_that_cannot_be_written(tmp_path):
     project = write(tmp_path / "project", PROJECT)
     (project / ".lancedb").mkdir()
     (project / ".lancedb").chmod(0o555)
-    options = {"preexec_fn": obey_file_modes} if os.geteuid() == 0 else {}
     variables = environment(tmp_path, **NO_MODEL)
-    ran = run("doctor", "project", cwd=tmp_path, variables=variables, **options)
+    ran = run("doctor", "project", cwd=tmp_path, variables=variables, obeys_modes=True)
     assert ran.returncode == 1
     assert f"FAILED   index folder: {project}/.lancedb cannot be written\n" in ran.stdout
     assert "or set VECTOR_INDEX_LANCEDB_URI to a folder of your own" in ran.stdout
