@@ -779,6 +779,19 @@ NO_DATES = (
 OF_2022 = "notes/2022-03-04 visit.md"
 
 
+@pytest.fixture(scope="module")
+async def dated(tmp_path_factory):
+    """A client of documents with vectors, some of which say when they were written."""
+    folder = tmp_path_factory.mktemp("dated")
+    documents = documents_of(written(folder), FakeEmbedder(dimension=64))
+    write(folder, DATED)
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        await documents.embed()
+        yield client
+
+
 @pytest.mark.parametrize(
     ("query", "files"),
     [
@@ -797,14 +810,9 @@ OF_2022 = "notes/2022-03-04 visit.md"
     ],
 )
 @pytest.mark.parametrize("tool", ["search", "query"])
-async def test_documents_are_filtered_by_what_they_say_of_themselves(live, tool, query, files):
-    documents, client, folder = live
-    write(folder, DATED)
-    await settled(documents)
-    await documents.embed()
-    found = await results_of(client, tool, query=query, limit=20)
-    dated = {item["file"] for item in found if item["file"] in DATED}
-    assert dated == files
+async def test_documents_are_filtered_by_what_they_say_of_themselves(dated, tool, query, files):
+    found = await results_of(dated, tool, query=query, limit=20)
+    assert {item["file"] for item in found if item["file"] in DATED} == files
     titles = {item["file"]: item["title"] for item in found}
     assert titles.get("notes/a.md", "Alpha") == "Alpha"
     assert not any("title:" in item["snippet"] for item in found)
@@ -1149,6 +1157,20 @@ _WRITTEN = {
 """Names, and how a document may write them."""
 
 
+@pytest.fixture(scope="module")
+async def with_names(tmp_path_factory):
+    """A client of documents with vectors, one of which has names with numbers."""
+    folder = tmp_path_factory.mktemp("names")
+    documents = documents_of(written(folder), FakeEmbedder(dimension=64))
+    text = "# Errors\n\nPAY-CERT-17: the certificate is too old. " + " ".join(_WRITTEN.values())
+    write(folder, {"notes/errors.md": text})
+    async with serving(documents) as client:
+        await client.call_tool("status", {})
+        await settled(documents)
+        await documents.embed()
+        yield client
+
+
 @pytest.mark.parametrize("tool", ["search", "vsearch", "query"])
 @pytest.mark.parametrize(
     ("query", "absent"),
@@ -1162,16 +1184,10 @@ _WRITTEN = {
         *((f"{name} budget", "") for name in _WRITTEN),
     ],
 )
-async def test_a_name_that_no_text_has_is_not_taken_for_a_similar_one(live, tool, query, absent):
-    _, client, folder = live
-    text = "# Errors\n\nPAY-CERT-17: the certificate is too old. " + " ".join(_WRITTEN.values())
-    write(folder, {"notes/errors.md": text})
-
-    async def is_found():
-        return await results_of(client, "search", query="certificate")
-
-    await eventually(is_found)
-    answer = (await called(client, tool, query=query, minScore=0))["structuredContent"]
+async def test_a_name_that_no_text_has_is_not_taken_for_a_similar_one(
+    with_names, tool, query, absent
+):
+    answer = (await called(with_names, tool, query=query, minScore=0))["structuredContent"]
     assert answer["results"]
     has = f"No text outside of front matter contains {absent}; the results have other words of"
     assert (has in answer.get("note", "")) == bool(absent)

@@ -56,8 +56,19 @@ async def test_a_name_that_a_limit_leaves_out_is_not_said_to_be_nowhere(client, 
     assert "outside of" not in await said(client, **limit | {"query": "nonexistent_thing_xyz"})
 
 
+@pytest.fixture(scope="module")
+async def client(tmp_path_factory):
+    """A client of a project that the tests leave alone."""
+    root = tmp_path_factory.mktemp("shared") / "project"
+    root.mkdir()
+    async with serving(codebase_of(write(root, FILES), FakeEmbedder())) as client:
+        await settled(client)
+        yield client
+
+
 @pytest.fixture
-async def client(project):
+async def own_client(project):
+    """A client of a project of one test."""
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         await settled(client)
         yield client
@@ -461,16 +472,16 @@ async def test_a_path_that_matches_nothing_is_told_with_what_may_be_meant(client
 
 @pytest.mark.parametrize("path", ["lib", "lib/", "lib/deep/file.py", "lib/**", "./lib/*.py"])
 async def test_a_path_that_leads_over_a_link_is_told_where_such_files_are_found(
-    client, project, path
+    own_client, project, path
 ):
     (project.parent / "elsewhere/deep").mkdir(parents=True)
     (project / "lib").symlink_to(project.parent / "elsewhere")
-    told = (await call(client, "search_index", query="charge", path=path))["note"]
+    told = (await call(own_client, "search_index", query="charge", path=path))["note"]
     assert told.startswith("'lib' is a link, and links are not followed: if its target ")
 
 
-async def test_an_absolute_glob_inside_of_the_project_is_understood(client, project):
-    answer = await call(client, "search_index", query="charge", path=f"{project}/src/**")
+async def test_an_absolute_glob_inside_of_the_project_is_understood(own_client, project):
+    answer = await call(own_client, "search_index", query="charge", path=f"{project}/src/**")
     assert {hit["file_path"] for hit in answer["results"]} <= {
         name for name in FILES if "src" in name
     }
@@ -633,11 +644,11 @@ async def test_locations_are_told_without_text(client):
     assert len(text.splitlines()) == len(answer["results"])
 
 
-async def test_the_lines_of_a_snippet_are_those_that_are_named(client, project):
+async def test_the_lines_of_a_snippet_are_those_that_are_named(own_client, project):
     text = "".join(f"x{number} = {number}\n" for number in range(30)) + "charge_twice = 2\n"
     write(project, {"src/long.py": text})
-    await call(client, "trigger_index")
-    answer = await call(client, "search_index", query="charge_twice", detail="snippets")
+    await call(own_client, "trigger_index")
+    answer = await call(own_client, "search_index", query="charge_twice", detail="snippets")
     hit = answer["results"][0]
     lines = text.split("\n")[hit["start_line"] - 1 : hit["end_line"]]
     assert hit["extracted_text_chunk"] == "".join(f"{line}\n" for line in lines)
@@ -645,22 +656,22 @@ async def test_the_lines_of_a_snippet_are_those_that_are_named(client, project):
     assert (len(lines), hit["is_cut"]) == (5, True)
 
 
-async def test_what_is_masked_is_said_where_it_is_shown(client, project):
+async def test_what_is_masked_is_said_where_it_is_shown(own_client, project):
     key = "AKIA" + "Q3EGRTYUIO7ASDF2"
     write(project, {"src/keys.py": f'ACCESS = "{key}"\n', "src/stars.py": "# **** ACCESS ****\n"})
-    await call(client, "trigger_index")
-    hits = (await call(client, "search_index", query="ACCESS"))["results"]
+    await call(own_client, "trigger_index")
+    hits = (await call(own_client, "search_index", query="ACCESS"))["results"]
     masked = {hit["file_path"]: hit.get("is_masked", False) for hit in hits}
     assert (masked["src/keys.py"], masked["src/stars.py"]) == (True, False)
-    assert ", credentials masked)" in await said(client, query="ACCESS")
+    assert ", credentials masked)" in await said(own_client, query="ACCESS")
 
 
 @pytest.mark.parametrize("max_tokens", [500, 2_000])
-async def test_what_is_sent_keeps_to_max_tokens_in_both_forms(client, project, max_tokens):
+async def test_what_is_sent_keeps_to_max_tokens_in_both_forms(own_client, project, max_tokens):
     write(project, {f"src/{n}.py": 'banana = "a" + "b"\n' * 50 for n in range(30)})
-    await call(client, "trigger_index")
+    await call(own_client, "trigger_index")
     arguments = {"query": "banana", "top_k": 30, "max_tokens": max_tokens}
-    answer = await client.call_tool("search_index", arguments)
+    answer = await own_client.call_tool("search_index", arguments)
     most = max_tokens * 3
     assert len(answer.content[0].text) <= most
     assert len(json.dumps(answer.structured_content, ensure_ascii=False)) <= most * 1.1

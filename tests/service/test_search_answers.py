@@ -43,9 +43,12 @@ def project(tmp_path):
     return root
 
 
-@pytest.fixture(params=["hybrid", "lexical"])
-async def client(project, request):
-    """A client of the project; with vectors, or with full text alone."""
+@pytest.fixture(scope="module", params=["hybrid", "lexical"])
+async def client(tmp_path_factory, request):
+    """A client of a project that the tests leave alone; with vectors, or with full text alone."""
+    project = tmp_path_factory.mktemp("shared") / "project"
+    project.mkdir()
+    write(project, FILES)
     embedder = FakeEmbedder()
     if request.param == "lexical":
         embedder.absent = "no model here"
