@@ -1,5 +1,6 @@
 """Loading a model does without what it does not need, and gets it where it does."""
 
+import json
 from importlib.util import find_spec
 
 import pytest
@@ -16,86 +17,19 @@ pytestmark = [
 
 MODEL = "all-MiniLM-L6-v2"
 LEFT_OUT = ["scipy", "sklearn", "torch._dynamo", "torch.distributed.tensor"]
-BEGINNING = f"""
-import sys
-from vector_index_mcp.engine.models import lean_transformers
-from vector_index_mcp.engine.models import library
+# All that can follow each other in one process, where the library is imported twice: in part, and
+# as a whole because a part is missing. Each import of it takes seconds.
+STEPS = """
+import json, sys
+from vector_index_mcp.engine.models import lean_torch, lean_transformers, library, worker
 from vector_index_mcp.engine.models.model import find_model
+default, judge = map(find_model, sys.argv[1:3])
+left_out, said = sys.argv[3:], {}
+texts = ["def parse(line): return line.split(',')", "where are changes noticed?", "x " * 400]
+pairs = [("where are changes noticed?", text) for text in texts]
 
 def there():
-    return [name for name in {LEFT_OUT} if sys.modules.get(name)]
-
-texts = ["def parse(line): return line.split(',')", "where are changes noticed?", "x " * 400]
-"""
-
-
-def test_a_lean_model_embeds_as_a_whole_one_does_and_nobody_else_misses_anything():
-    code = f"""
-import torch
-model = find_model("{MODEL}")
-with lean_transformers.standing_in(torch):
-    lean = library._sentence_transformer(model, "cpu")
-vectors = lean.encode(texts).tobytes()
-print(*there(), "-")
-lean_transformers.forget()
-assert vectors == library._sentence_transformer(model, "cpu").encode(texts).tobytes()
-print(*there(), "-")
-
-from sklearn.metrics import pairwise_distances
-assert pairwise_distances([[0.0, 3.0], [4.0, 0.0]])[0][1] == 5.0
-assert torch.distributed.is_available()
-assert torch._dynamo.config.cache_size_limit
-"""
-    lean, whole = " ".join(printed_by(BEGINNING + code)).split("-")[:2]
-    assert lean.split() == []
-    assert whole.split() == LEFT_OUT
-
-
-def test_a_model_that_needs_more_than_is_known_gets_everything():
-    code = f"""
-lean_transformers._module = lambda *_, **__: None
-loaded = library.embedding_model(find_model("{MODEL}"), "cpu")
-print(*there())
-assert loaded.encode(texts).shape == (3, 384)
-"""
-    assert printed_by(BEGINNING + code) == LEFT_OUT
-
-
-def test_a_cross_encoder_judges_the_same_with_less(tiny_models):
-    folder = tiny_models["bert"].folder.with_name("judge")
-    code = f"""
-pairs = [("where are changes noticed?", text) for text in texts]
-model = find_model({str(folder)!r})
-scores = library.cross_encoder(model, "cpu").predict(pairs).tobytes()
-print(*there(), "-")
-lean_transformers.forget()
-assert scores == library._cross_encoder(model, "cpu").predict(pairs).tobytes()
-print(*there(), "-")
-"""
-    lean, whole = " ".join(printed_by(BEGINNING + code)).split("-")[:2]
-    assert lean.split() == []
-    assert {"scipy", "sklearn"} <= set(whole.split())
-
-
-def test_who_computes_with_the_library_is_not_disturbed(tiny_models):
-    folder = tiny_models["bert"].folder
-    code = f"""
-loaded = library.embedding_model(find_model({str(folder)!r}), "cpu")
-lean_transformers.standing_in = lambda _: sys.exit("a part is replaced under who uses it")
-library.cross_encoder(find_model({str(folder.with_name("judge"))!r}), "cpu").predict([("a", "b")])
-assert loaded.encode(texts).shape == (3, 16)
-print("done")
-"""
-    assert printed_by(BEGINNING + code) == ["done"]
-
-
-def test_torch_lacks_kernels_without_data_until_the_library_is_loaded(tiny_models):
-    folder = tiny_models["bert"].folder
-    code = f"""
-from vector_index_mcp.engine.models import lean_torch
-from vector_index_mcp.engine.models import worker
-torch = lean_torch.imported()
-assert lean_torch.imported() is torch
+    return [name for name in left_out if sys.modules.get(name)]
 
 def has_kernel():
     matrix = torch.empty(1, 1, 3, 3, device="meta")
@@ -104,10 +38,71 @@ def has_kernel():
     except NotImplementedError:
         return False
 
-print(has_kernel())
-worker.Encoder(find_model("{MODEL}"), "cpu").encode(texts)
-print(has_kernel())
-library.embedding_model(find_model({str(folder)!r}), "cpu")
-print(has_kernel())
+torch = lean_torch.imported()
+assert lean_torch.imported() is torch
+said["kernels"] = [has_kernel()]
+worker.Encoder(default, "cpu").encode(texts)
+said["kernels"] += [has_kernel(), lean_transformers.is_imported()]
+lean = library.embedding_model(default, "cpu")
+said["are imported"] = "torch._meta_registrations" in sys.modules  # to use one imports more
+vectors, said["lean"] = lean.encode(texts), there()
+
+def taken_away(_):
+    raise AssertionError("a part is replaced under who uses it")
+
+standing_in, lean_transformers.standing_in = lean_transformers.standing_in, taken_away
+scores = library.cross_encoder(judge, "cpu").predict(pairs)
+said["lean judge"], said["shape"] = there(), lean.encode(texts).shape
+lean_transformers.standing_in = standing_in
+
+lean_transformers.forget()
+lean_transformers._module = lambda *_, **__: None
+whole = library.embedding_model(default, "cpu")
+said["whole"] = there()
+said["same vectors"] = vectors.tobytes() == whole.encode(texts).tobytes()
+whole_judge = library.cross_encoder(judge, "cpu")
+said["same scores"] = scores.tobytes() == whole_judge.predict(pairs).tobytes()
+
+from sklearn.metrics import pairwise_distances
+said["distance"] = float(pairwise_distances([[0.0, 3.0], [4.0, 0.0]])[0][1])
+said["others"] = [torch.distributed.is_available(), bool(torch._dynamo.config.cache_size_limit)]
+said["kernels"].append(has_kernel())
+print(json.dumps(said))
 """
-    assert printed_by(BEGINNING + code) == ["False", "False", "True"]
+
+
+@pytest.fixture(scope="module")
+def said(tiny_models):
+    """What all steps have found out, by what it is about."""
+    judge = tiny_models["bert"].folder.with_name("judge")
+    return json.loads(" ".join(printed_by(STEPS, MODEL, str(judge), *LEFT_OUT)))
+
+
+def test_a_lean_model_embeds_as_a_whole_one_does(said):
+    assert said["lean"] == []
+    assert said["same vectors"]
+
+
+def test_nobody_else_misses_anything(said):
+    assert said["distance"] == 5.0
+    assert said["others"] == [True, True]
+
+
+def test_a_model_that_needs_more_than_is_known_gets_everything(said):
+    assert said["whole"] == LEFT_OUT
+
+
+def test_a_cross_encoder_judges_the_same_with_less(said):
+    assert said["lean judge"] == []
+    assert said["same scores"]
+
+
+def test_who_computes_with_the_library_is_not_disturbed(said):
+    assert said["shape"] == [3, 384]
+
+
+def test_torch_lacks_kernels_without_data_until_the_library_is_loaded(said):
+    of_torch, of_worker, is_library_there, of_library = said["kernels"]
+    assert not is_library_there
+    assert (of_torch, of_worker, of_library) == (False, False, True)
+    assert said["are imported"]
