@@ -145,11 +145,11 @@ def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
 @needs_model
 def test_a_search_without_vectors_says_what_makes_some(place):
     settings = environment(place.folder)
-    found = started(*SEARCH, "project", "rain", cwd=place.folder, variables=settings)
+    found = run(*SEARCH, "project", "rain", cwd=place.folder, variables=settings)
     note = "`vector-index-mcp index` makes vectors, and so does a service."
     assert note in " ".join(found.stdout.split())
-    started("index", "project", cwd=place.folder, variables=settings)
-    found = started(*SEARCH, "project", "rain", cwd=place.folder, variables=settings)
+    run("index", "project", cwd=place.folder, variables=settings)
+    found = run(*SEARCH, "project", "rain", cwd=place.folder, variables=settings)
     assert "makes vectors" not in found.stdout
 
 

@@ -3,6 +3,7 @@
 import json
 import queue
 import random
+import shutil
 import subprocess
 import threading
 
@@ -89,8 +90,10 @@ def test_status_tells_what_is_skipped_and_why(qmd):
 
 def test_a_disk_that_fills_up_ends_a_command_with_an_error(qmd, small_disk):
     qmd.place.variables["INDEX_PATH"] = str(small_disk / "index")
+    filler = shutil.disk_usage(small_disk).free - 700_000  # 50 notes have 900,000 bytes
+    (small_disk / "filler").write_bytes(b"\0" * filler)
     noise = random.Random(1)
-    for number in range(350):
+    for number in range(50):
         words = " ".join(f"{noise.getrandbits(48):x}" for _ in range(1_500))
         write(qmd.place.project, {f"notes/{number}.md": f"# Note {number}\n\n{words}\n"})
     for command in (["update"], ["search", "apple"]):
