@@ -55,12 +55,12 @@ class Services:
         return await calls.answer(self.codebases[project.name], name, given, tell)
 
 
-@pytest.fixture
-async def services(tmp_path):
+@asynccontextmanager
+async def running(folder):
     codebases = {}
     async with AsyncExitStack() as stack:
         for name, files in {"shop": SHOP, "site": SITE, "tool": TOOL}.items():
-            root = tmp_path / name / name
+            root = folder / name / name
             root.mkdir(parents=True)
             codebases[name] = codebase = codebase_of(write(root, files), FakeEmbedder())
             await stack.enter_async_context(codebase.running())
@@ -75,8 +75,28 @@ async def services(tmp_path):
 
 
 @pytest.fixture
+async def services(tmp_path):
+    async with running(tmp_path) as services:
+        yield services
+
+
+@pytest.fixture
 async def client(services):
     async with served(services) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+async def kept(tmp_path_factory):
+    """Services of projects that the tests leave alone."""
+    async with running(tmp_path_factory.mktemp("kept")) as services:
+        yield services
+
+
+@pytest.fixture(scope="module")
+async def reader(kept):
+    """A client of these."""
+    async with served(kept) as client:
         yield client
 
 
@@ -105,24 +125,24 @@ def root_of(services, name):
     return services.codebases[name].root
 
 
-async def test_the_best_of_all_come_first_with_paths_that_can_be_opened(client, services):
-    hits = await found(client, "total_price of a cart")
+async def test_the_best_of_all_come_first_with_paths_that_can_be_opened(reader, kept):
+    hits = await found(reader, "total_price of a cart")
     paths = [hit["file_path"] for hit in hits]
     assert set(paths[:2]) == {
-        str(root_of(services, "shop") / "src/cart.py"),
-        str(root_of(services, "site") / "page/cart.ts"),
+        str(root_of(kept, "shop") / "src/cart.py"),
+        str(root_of(kept, "site") / "page/cart.ts"),
     }
     assert {await anyio.Path(path).is_file() for path in paths} == {True}
     scores = [hit["score"] for hit in hits]
     assert scores == sorted(scores, reverse=True)
 
 
-async def test_each_project_can_be_searched_alone(client, services):
-    for wanted in ("site", str(root_of(services, "site"))):
-        [best, *others] = await found(client, "total_price of a cart", project=wanted)
+async def test_each_project_can_be_searched_alone(reader, kept):
+    for wanted in ("site", str(root_of(kept, "site"))):
+        [best, *others] = await found(reader, "total_price of a cart", project=wanted)
         assert best["file_path"].endswith("/page/cart.ts")
         assert all(Path(hit["file_path"]).parts[-3] == "site" for hit in others)
-    said = await failing_call(client, "search_index", query="cart", project="shops")
+    said = await failing_call(reader, "search_index", query="cart", project="shops")
     assert said == "there is no project 'shops' here; there are shop, site, tool"
 
 
@@ -142,26 +162,26 @@ async def test_of_a_miss_few_lines_are_shown_if_nothing_else_is_asked(client, se
     assert "is_cut" not in hit
 
 
-async def test_a_path_limits_as_results_show_it_or_in_every_project(client, services):
-    shop = root_of(services, "shop")
+async def test_a_path_limits_as_results_show_it_or_in_every_project(reader, kept):
+    shop = root_of(kept, "shop")
     for path in (str(shop), f"{shop}/src", f"{shop}/**/*.py", f"{shop}/src/cart.py"):
-        paths = {hit["file_path"] for hit in await found(client, "total_price", path=path)}
+        paths = {hit["file_path"] for hit in await found(reader, "total_price", path=path)}
         assert paths and all(found.startswith(f"{shop}/") for found in paths)
-    [hit] = await found(client, "total_price", path="page/cart.ts")
+    [hit] = await found(reader, "total_price", path="page/cart.ts")
     assert hit["file_path"].endswith("site/page/cart.ts")
-    everywhere = await found(client, "total_price", path=str(shop.parent.parent))
+    everywhere = await found(reader, "total_price", path=str(shop.parent.parent))
     assert len({Path(hit["file_path"]).parts[-3] for hit in everywhere}) > 1
-    said = await failing_call(client, "search_index", query="cart", path="/nowhere/at/all")
+    said = await failing_call(reader, "search_index", query="cart", path="/nowhere/at/all")
     assert "lies in none of the projects" in said
 
 
-async def test_a_path_may_begin_with_the_name_of_a_project(client, services):
-    shop = root_of(services, "shop")
-    hits = await found(client, "price", path="shop/src")
+async def test_a_path_may_begin_with_the_name_of_a_project(reader, kept):
+    shop = root_of(kept, "shop")
+    hits = await found(reader, "price", path="shop/src")
     assert {hit["file_path"] for hit in hits} == {str(shop / path) for path in SHOP}
-    hits = await found(client, "price", path="shop/*/tax.py")
+    hits = await found(reader, "price", path="shop/*/tax.py")
     assert [hit["file_path"] for hit in hits] == [str(shop / "src/tax.py")]
-    sample = await found(client, "prices", similar_to="shop/src/cart.py:1")
+    sample = await found(reader, "prices", similar_to="shop/src/cart.py:1")
     assert sample
 
 
@@ -197,28 +217,28 @@ async def test_a_folder_that_is_called_like_another_project_is_searched_as_well(
     await eventually(are_all_found)
 
 
-async def test_what_stands_in_one_project_is_missing_in_none(client):
-    answer = await call(client, "search_index", query="RetryBackoff")
+async def test_what_stands_in_one_project_is_missing_in_none(reader):
+    answer = await call(reader, "search_index", query="RetryBackoff")
     assert "absent" not in answer
     assert answer["results"][0]["file_path"].endswith("tool/backoff.go")
-    assert (await call(client, "search_index", query="zebra_crossing"))["absent"] == [
+    assert (await call(reader, "search_index", query="zebra_crossing"))["absent"] == [
         "zebra_crossing"
     ]
-    note = (await call(client, "search_index", query="where is the zebra crossing"))["note"]
+    note = (await call(reader, "search_index", query="where is the zebra crossing"))["note"]
     assert note.count("No searched file contains") == 1
 
 
-async def test_a_mistyped_name_shows_what_it_finds_in_the_project_that_has_the_name(client):
-    answer = await call(client, "search_index", query="RetryBakoff")
+async def test_a_mistyped_name_shows_what_it_finds_in_the_project_that_has_the_name(reader):
+    answer = await call(reader, "search_index", query="RetryBakoff")
     note = "No searched file contains `RetryBakoff`; these are results for `RetryBackoff`."
     assert answer["note"].startswith(note)
     assert {hit["file_path"].split("/")[-1] for hit in answer["results"]} == {"backoff.go"}
 
 
-async def test_a_project_that_has_no_such_file_does_not_hide_that_a_name_stands_nowhere(client):
-    answer = await call(client, "search_index", query="RetryBackoff", language="typescript")
+async def test_a_project_that_has_no_such_file_does_not_hide_that_a_name_stands_nowhere(reader):
+    answer = await call(reader, "search_index", query="RetryBackoff", language="typescript")
     assert answer["note"].startswith("No searched file contains `RetryBackoff`")
-    answer = await call(client, "search_index", query="RetryBackoff", language="haskell")
+    answer = await call(reader, "search_index", query="RetryBackoff", language="haskell")
     assert "No searched file" not in answer["note"]
 
 
@@ -232,14 +252,14 @@ async def test_what_stands_in_one_project_is_spelled_otherwise_in_none(client, s
     assert not any(hit["file_path"].endswith("backoff.go") for hit in answer["results"])
 
 
-async def test_a_path_that_one_project_has_is_unknown_in_none(client, services):
+async def test_a_path_that_one_project_has_is_unknown_in_none(reader, kept):
     path = "page/theme.css"
-    answer = await call(client, "search_index", query=path)
-    assert answer["results"][0]["file_path"] == f"{root_of(services, 'site')}/{path}"
+    answer = await call(reader, "search_index", query=path)
+    assert answer["results"][0]["file_path"] == f"{root_of(kept, 'site')}/{path}"
     assert "No file is called" not in (answer["note"] or "")
-    nowhere = await call(client, "search_index", query="page/zebra.css")
+    nowhere = await call(reader, "search_index", query="page/zebra.css")
     assert nowhere["note"] == "No file is called 'page/zebra.css'."
-    mistyped = await call(client, "search_index", query="page/thme.css")
+    mistyped = await call(reader, "search_index", query="page/thme.css")
     said = f"No file is called 'page/thme.css'; the first result is '{path}'."
     assert mistyped["note"] == said
 
@@ -254,12 +274,12 @@ async def test_a_file_that_one_project_has_comes_before_what_others_have_like_it
     assert not any(path.endswith("themes.css") for path in paths)
 
 
-async def test_code_like_a_sample_is_found_in_the_other_projects(client, services):
-    sample = f"{root_of(services, 'shop')}/src/cart.py:2"
-    paths = [hit["file_path"] for hit in await found(client, "", similar_to=sample)]
+async def test_code_like_a_sample_is_found_in_the_other_projects(reader, kept):
+    sample = f"{root_of(kept, 'shop')}/src/cart.py:2"
+    paths = [hit["file_path"] for hit in await found(reader, "", similar_to=sample)]
     assert paths[0].endswith("site/page/cart.ts")
     assert not any(path.endswith("shop/src/cart.py") for path in paths)
-    said = await failing_call(client, "search_index", query="", similar_to="/etc/hosts:1")
+    said = await failing_call(reader, "search_index", query="", similar_to="/etc/hosts:1")
     assert "similar_to names no indexed line of a project here" in said
 
 
@@ -297,9 +317,9 @@ async def test_a_sample_is_no_hit_of_the_project_that_lies_around_its_own(client
 
 
 @pytest.mark.parametrize("argument", ["path", "similar_to"])
-async def test_what_no_path_can_be_is_refused_in_a_sentence(client, argument):
+async def test_what_no_path_can_be_is_refused_in_a_sentence(reader, argument):
     given = {argument: "/nowhere\0:1"}
-    said = await failing_call(client, "search_index", query="cart", **given)
+    said = await failing_call(reader, "search_index", query="cart", **given)
     assert argument in said and "\\x00" in said
 
 
@@ -315,10 +335,10 @@ async def test_names_that_a_terminal_would_obey_are_made_visible(client, service
         assert said.endswith(r"there are shop, site, to\nol\x1b[31m")
 
 
-async def test_offset_goes_on_where_the_last_answer_ended(client):
-    every = await found(client, "total_price cart tax dark", top_k=50)
+async def test_offset_goes_on_where_the_last_answer_ended(reader):
+    every = await found(reader, "total_price cart tax dark", top_k=50)
     pages = [
-        await found(client, "total_price cart tax dark", top_k=2, offset=offset)
+        await found(reader, "total_price cart tax dark", top_k=2, offset=offset)
         for offset in range(0, len(every), 2)
     ]
     assert [hit["file_path"] for page in pages for hit in page] == [h["file_path"] for h in every]
@@ -393,8 +413,8 @@ async def test_a_relative_sample_is_that_of_the_first_project_that_has_it(client
     assert not any(hit["file_path"].endswith("site/page/cart.ts") for hit in hits)
 
 
-async def test_one_that_refuses_the_question_is_passed_over_unless_all_do(client):
-    said = await failing_call(client, "search_index", query="??? !!!")
+async def test_one_that_refuses_the_question_is_passed_over_unless_all_do(reader):
+    said = await failing_call(reader, "search_index", query="??? !!!")
     assert "the query has no word" in said
 
 
