@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _MOST_HEADER_BYTES = 16_384
 _HEADER_SECONDS = 20.0  # in which the first line and the headers of a request must arrive
-# How long an idle connection is kept: longer than clients keep theirs (httpx 5 s, aiohttp 15 s), or
+# How long an idle connection is kept: longer than httpx (5 s) and aiohttp (15 s) keep theirs, or
 # a request that is on its way while we close it has no answer; and less long than headers may take.
 _IDLE_SECONDS = 18
 _BODY_SECONDS = 40.0  # then in which its body must arrive; longer than `guard` waits for it

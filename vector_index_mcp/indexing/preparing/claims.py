@@ -5,6 +5,7 @@ and what they are called is only checked as far as the names must occur in the t
 """
 
 import os
+import re
 from collections.abc import Sequence
 
 from vector_index_mcp.engine.text import fields
@@ -13,6 +14,7 @@ from vector_index_mcp.files.language import language_of
 from vector_index_mcp.files.read import Text
 
 _LONGEST_KIND = 30
+_BETWEEN_PARTS = re.compile(r"::|\.")
 
 
 def are_true(key: str, text: Text, claims: Sequence[Claim], max_chars: int) -> bool:
@@ -73,7 +75,9 @@ def _are_names(text: str, claims: Sequence[Claim]) -> bool:
     """Whether the symbols and scopes of the chunks occur in the text."""
     for claim in claims:
         # If a long line was cut, the name may be in another chunk of it.
-        if not all(symbol in claim.text or symbol in text for symbol in claim.symbols):
+        if not all(
+            _stands_in(claim.text, name) or _stands_in(text, name) for name in claim.symbols
+        ):
             return False
     scopes = {claim.scope for claim in claims}
     return all(
@@ -85,7 +89,13 @@ def _are_names(text: str, claims: Sequence[Claim]) -> bool:
 def _is_label(text: str, label: str) -> bool:
     """Whether a definition or section can have this label, a kind and a name or just a name."""
     kind, _, name = label.partition(" ")
-    return (len(kind) <= _LONGEST_KIND and kind.isalpha() and name in text) or label in text
+    is_kind = len(kind) <= _LONGEST_KIND and kind.isalpha()
+    return (is_kind and _stands_in(text, name)) or label in text
+
+
+def _stands_in(text: str, name: str) -> bool:
+    """Whether a text has a name, or all parts of it: Go writes `func (m *Mux) Handle`."""
+    return name in text or all(part in text for part in _BETWEEN_PARTS.split(name))
 
 
 def _is_matched_so(key: str, claim: Claim) -> bool:
