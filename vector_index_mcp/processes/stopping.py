@@ -17,12 +17,12 @@ def looks(seconds: float, longest: float = _LOOK_SECONDS) -> Iterator[float]:
     """How many seconds to wait each time for what may take so many in all.
 
     If we are stopped for longer than all of them, only one wait is over when we go on, so that the
-    next one finds what has come meanwhile.
+    next one finds what has come meanwhile. So there is one more than the time is long.
     """
     if math.isinf(seconds):
         return repeat(longest)
     count = max(1, math.ceil(seconds / longest))
-    return repeat(seconds / count, count)
+    return repeat(seconds / count, count + 1)
 
 
 async def is_set_within(event: anyio.Event, seconds: float) -> bool:
