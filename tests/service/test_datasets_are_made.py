@@ -385,10 +385,14 @@ async def test_an_index_that_a_killed_process_has_left_goes_with_the_next_job(
     for name in ("killed", "killed.4711.part", "working"):
         write(tmp_path / "beside" / name / "chunks.lance", b"texts of a person")
     write(tmp_path / "beside/killed.lock", b"")
+    write(tmp_path / "beside/stuck.4711.part", b"no folder, so it is not removed")
+    write(tmp_path / "beside/stuck.lock", b"")
     with FileLock(tmp_path / "beside/working.lock"):
         async with serving(root, tmp_path, embedder) as service:
             await service.make(order(source))
-        assert indexes_in(tmp_path) == ["working", "working.lock"]
+        # A lock stays as long as it leads to something.
+        left = ["stuck.4711.part", "stuck.lock", "working", "working.lock"]
+        assert indexes_in(tmp_path) == left
 
 
 def indexes_in(tmp_path):

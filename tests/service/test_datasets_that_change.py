@@ -554,7 +554,8 @@ async def test_what_was_converted_and_is_damaged_is_converted_again(root):
 
 
 async def test_tables_that_nobody_needs_are_removed(root, monkeypatch):
-    monkeypatch.setattr("vector_index_mcp.datasets.table._UNUSED_SECONDS", 0.0)
+    for name in ("_UNUSED_SECONDS", "_NOTED_SECONDS"):
+        monkeypatch.setattr(f"vector_index_mcp.datasets.table.{name}", 0.0)
     folder = await put(root)
     async with running(root) as service:
         await service.listed()
@@ -599,6 +600,23 @@ async def test_commands_leave_the_tables_of_the_datasets_that_are_there(root, co
     assert of_other in tables(root)
     assert before not in tables(root)
     assert (root.parent / "tables" / of_other).stat().st_mtime > used
+
+
+@pytest.mark.parametrize("lack", ["root", "manifest", "index"])
+async def test_no_table_is_removed_while_what_it_is_made_of_is_away(root, lack):
+    folder = await put(root)
+    await followed(root, folder)
+    [table] = tables(root)
+    old = time.time() - 2 * _UNUSED_SECONDS
+    os.utime(root.parent / "tables" / table, (old, old))
+    manifest = folder / "manifest.json"
+    if lack == "manifest":  # as while it is saved
+        text = manifest.read_text("utf-8")
+        manifest.write_text(text[: len(text) // 2], "utf-8")
+    else:  # as the place of a drive that is not mounted
+        {"root": root, "index": folder / "index"}[lack].rename(root.parent / "away")
+    await followed(root, folder)
+    assert tables(root) == [table]
 
 
 async def test_a_dataset_that_takes_long_holds_up_no_other(root, monkeypatch):

@@ -36,6 +36,8 @@ class Scanner:
         """The parsed manifests by path, each with what was looked at before; None for a bad one."""
         self.has_folder = True
         """Whether the last scan found the folder of all datasets."""
+        self.is_whole = False
+        """Whether the last scan saw all there is: the folder, and what each manifest names."""
 
     def seen(self) -> list[Found]:
         """Return all manifests, each with the stamp of its files.
@@ -46,6 +48,8 @@ class Scanner:
         walk = finding.find(self._root)
         found = [Found(path, self.stamp_of(path)) for path in walk.paths]
         self._described = {each.path: self._described[each.path] for each in found}
+        described = [each for _, each in self._described.values()]
+        self.is_whole = self.has_folder and walk.is_whole and all(map(_is_there, described))
         if not walk.is_whole:
             found.append(Found(self._root / "…" / manifest.NAME, ()))
         return found
@@ -78,3 +82,9 @@ class Scanner:
         known = self._described  # a scan, in its thread, may put another one in its place
         found = (known.get(path, ((), None))[1] for path in paths)
         return {each.id for each in found if each is not None}
+
+
+def _is_there(described: Manifest | None) -> bool:
+    """Whether a manifest could be read, and what it names is there: its drive may be away."""
+    places = (described.index, described.metadata) if described is not None else ()
+    return bool(places) and all(map(os.path.exists, places))

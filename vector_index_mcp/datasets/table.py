@@ -40,6 +40,7 @@ _TOKEN_BYTES = 4
 _HASH_CHARS = 24
 # How long an unused table is kept: its dataset may come back, another process may be writing it.
 _UNUSED_SECONDS = 3_600.0
+_NOTED_SECONDS = 60.0  # how often it is noted that a table is used
 Metric = Literal["product", "distance"]
 
 
@@ -209,23 +210,25 @@ def out_of_the_way(folder: Path) -> Path:
     return gone
 
 
-def remove_unused(folder: Path, needed: Callable[[], Set[str]]) -> None:
+def remove_unused(folder: Path, needed: Callable[[], Set[str] | None]) -> None:
     """Remove the tables in a folder that nobody has used for an hour, also unfinished ones.
 
     The time of a table's folder says when it was last used, for all processes: it is set anew here.
 
     Args:
         folder: The folder.
-        needed: Returns the names of the tables that are used. It is called if any is old.
+        needed: Returns the names of the tables that are used; None if nobody can know. It is called
+            if any table has not been used just now.
     """
     now, old = time.time(), []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):  # another process has just removed it
                 age = now - entry.stat(follow_symlinks=False).st_mtime
-                if age >= _UNUSED_SECONDS / 2:
+                if age >= _NOTED_SECONDS and not entry.is_symlink():
                     old.append((entry, age))
-    names = needed() if old else frozenset()
+    if not old or (names := needed()) is None:
+        return
     for entry, age in old:
         if entry.name in names:
             with suppress(OSError):

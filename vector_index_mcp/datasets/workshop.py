@@ -327,27 +327,52 @@ def _lock_of(place: Path) -> Path:
 
 
 def _discard(place: Path) -> None:
-    """Remove an index that is no longer needed, and its lock, which the caller holds.
+    """Remove an index that is no longer needed, and its lock, which the caller holds."""
+    _put_aside(place)
+    _remove_aside(place)
+    _remove_lock(place)
 
-    The index is renamed first: an interrupted removal must not leave half an index under its name,
-    which the next job would refuse to replace. The lock goes last: it leads to what is left.
+
+def _put_aside(place: Path) -> None:
+    """Rename an index.
+
+    An interrupted removal must not leave half an index under its name, which the next job would
+    refuse to replace.
     """
-    part = place.with_name(f"{place.name}.{os.getpid()}{PART}")
     with contextlib.suppress(OSError):
-        place.rename(part)
-    for left in place.parent.glob(f"{place.name}.*{PART}"):
+        place.rename(place.with_name(f"{place.name}.{os.getpid()}{PART}"))
+
+
+def _aside(place: Path) -> list[Path]:
+    return [*place.parent.glob(f"{place.name}.*{PART}")]
+
+
+def _remove_aside(place: Path) -> None:
+    for left in _aside(place):
         shutil.rmtree(left, ignore_errors=True)
-    with contextlib.suppress(OSError):  # Windows removes no file that is open
-        _lock_of(place).unlink()
+
+
+def _remove_lock(place: Path) -> None:
+    """Remove a lock that is held, unless it leads to something that could not be removed."""
+    if not (place.exists() or _aside(place)):
+        with contextlib.suppress(OSError):  # Windows removes no file that is open
+            _lock_of(place).unlink()
 
 
 def _discard_others(place: Path) -> None:
-    """Remove the indexes beside `place` whose processes were killed: they hold texts."""
+    """Remove the indexes beside `place` whose processes were killed: they hold texts.
+
+    Their locks are held for moments only: who continues such a job need not wait.
+    """
     for lock in [*place.parent.glob(f"*{_LOCK}")]:
         other = lock.with_name(lock.name.removesuffix(_LOCK))
         if other != place:
-            with contextlib.suppress(BusyError, OSError), held(lock):
-                _discard(other)
+            with contextlib.suppress(BusyError, OSError):
+                with held(lock):
+                    _put_aside(other)
+                _remove_aside(other)
+                with held(lock):
+                    _remove_lock(other)
 
 
 def _place_of(order: Order, root: Path) -> Path:
