@@ -916,7 +916,7 @@ async def test_a_configuration_that_is_broken_by_hand_loses_nothing(live):
     assert configuration.read_text("utf-8") == "collections: ["
 
 
-@pytest.mark.parametrize("state", ["missing", "empty", "half"])
+@pytest.mark.parametrize("state", ["missing", "empty", "half", "half a path"])
 async def test_a_configuration_that_is_being_replaced_loses_nothing(live, state, monkeypatch):
     """Whoever saves a file may delete or empty it first, and write the rest a moment later."""
     documents, client, folder = live
@@ -933,7 +933,11 @@ async def test_a_configuration_that_is_being_replaced_loses_nothing(live, state,
         return found
 
     monkeypatch.setattr(documents, "_read", reading)
-    some = text.partition("  notes:")[0] if state == "half" else ""
+    halves = {
+        "half": text.partition("  notes:")[0],
+        "half a path": text[: text.index("/notes") + len("/not")],
+    }
+    some = halves.get(state, "")
     assert some != text
     for _ in range(2):
         was_read.clear()
@@ -1021,7 +1025,7 @@ async def test_a_docid_of_several_documents_names_those_with_other_texts(live):
     result = await called(client, "get", file=docid)
     assert one.strip() in str(result["content"][0])
     assert result["content"][1]["text"] == "The same name means notes/other.md as well."
-    result = await called(client, "multi_get", pattern=f"plan.md, {docid}")
+    result = await called(client, "multi_get", pattern=f"plan.md, {docid}, {docid}")
     assert not result["isError"]
     [notes, _, found] = result["content"]
     assert notes["text"] == f"Errors:\n{docid} means notes/other.md as well"

@@ -214,7 +214,7 @@ async def multi_get(
         amount.add(text, shown)
     if errors and (reason := await out_of_reach(documents)):
         errors.append(reason)
-    return _with_few_skipped(texts, [*notes, *errors])
+    return _with_few_skipped(texts, [*dict.fromkeys(notes), *errors])
 
 
 def _noting_others(

@@ -122,9 +122,9 @@ class Documents:
     async def follow(self, *, is_sure: bool = False) -> None:
         """Bring the index to the collections that the configuration lists now.
 
-        A file that lists a collection no more is believed when it has not changed for a moment:
-        whoever saves a file may delete or empty it first, and write half of it at a time. What is
-        dropped from the index has to be built anew.
+        A file that lists a collection no more, or with another folder, is believed when it has not
+        changed for a moment: whoever saves a file may delete or empty it first, and write half of
+        it at a time. What is dropped from the index has to be built anew.
 
         Args:
             is_sure: Whether the file is believed at once.
@@ -147,9 +147,10 @@ class Documents:
             self._stamp = stamp
 
     async def _is_being_saved(self, wanted: dict[str, Folder], stamp: object) -> bool:
-        """Return whether a file that lists a collection no more changes again in a moment."""
+        """Return whether a file by which the index would drop something changes in a moment."""
         known = {folder.name: folder for folder in self.index.folders}
-        if not known.keys() - wanted.keys() - renamed(known, wanted).keys():
+        changed = {name for name, folder in known.items() if wanted.get(name) != folder}
+        if not changed - renamed(known, wanted).keys():
             return False
         await anyio.sleep(_SAVING_SECONDS)
         return stamp != await anyio.to_thread.run_sync(stamp_of, self.home.configuration)
