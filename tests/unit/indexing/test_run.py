@@ -34,6 +34,15 @@ def test_a_file_that_is_read_once_more_counts_once():
     assert (run.outcome.indexed, run.outcome.unchanged) == (9, 0)
 
 
+def test_a_file_that_fails_once_more_counts_once():
+    """Who joins a run has what failed tried again."""
+    run = Run(Kind.START, 1)
+    run.advance(keys(8), Outcome(read=8, indexed=6, failed=2))
+    run.advance(keys(2), Outcome(read=2, failed=2))
+    run.advance(keys(8, 9), Outcome(read=1, failed=1))
+    assert (run.files_done, run.outcome.failed) == (9, 3)
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from(["plan", "expect", "advance"]), st.sets(st.integers(0, 9))),

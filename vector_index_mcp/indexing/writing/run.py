@@ -76,7 +76,10 @@ class Run:
         self.files_done += len(new)
         self.files_to_do += len(new - self._expected)
         self.outcome.add(outcome)
-        self.outcome.unchanged -= min(len(files) - len(new), outcome.unchanged)
+        again = len(files) - len(new)
+        unchanged = min(again, outcome.unchanged)
+        self.outcome.unchanged -= unchanged
+        self.outcome.failed -= min(again - unchanged, outcome.failed)
         self._signal()
 
     def plan(self, seen: int, to_do: Iterable[str]) -> None:
