@@ -139,7 +139,10 @@ def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
     none = place.run(*SEARCH, "project", r"raise\s+check_\w+", "--format", "grep")
     assert (none.stdout, none.returncode) == ("", 1)
     assert "No chunk matches the query as a regular expression" in none.stderr
-    assert none.stderr.endswith("No line matches; `--format text` shows what its words find.\n")
+    assert none.stderr.endswith("No single line matches; `--format text` shows what was found.\n")
+    nowhere = place.run(*SEARCH, "project", "check_nothing_like_it", "--format", "grep")
+    assert (nowhere.stdout, nowhere.returncode) == ("", 1)
+    assert nowhere.stderr.startswith("No searched file contains `check_nothing_like_it`.\n")
 
 
 @needs_model

@@ -16,6 +16,8 @@ FILES = {
     "def set_user():\n    pass\n",
     "docs/todo.md": "# The todo list\n\nA todo is a thing to be done. A fixme is another one.\n",
     "data/phones.txt": "Call 555-1234 or 555-9876.\n",
+    "app/get.kt": "fun forget() {\n}\n\n\n\n\n\nfun get() {\n}\n",
+    "app/words.kt": "fun `keeps the word`() {\n  hold()\n}\n",
     "data/headers.txt": "Retry-After: 5\n",
     "data/more.txt": "x\n",
 }
@@ -62,6 +64,14 @@ async def test_the_snippet_is_around_the_line_that_matches_and_names_what_it_sho
     assert "class LimitError" in hit["extracted_text_chunk"]
     assert "ParseError" not in hit["extracted_text_chunk"]
     assert hit["symbols"] == ["LimitError"]
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"), [(r"fun for\w+", ["forget"]), (r"hold\(\)", ["keepstheword"])]
+)
+async def test_a_snippet_names_whole_names_as_people_write_them(client, query, shown):
+    answer = await call(client, "search_index", query=query, detail="snippets")
+    assert answer["results"][0]["symbols"] == shown
 
 
 async def test_filters_hold_for_patterns_as_well(client):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait
 _MASKED = re.compile(r"\*{4}")
 """How a masked credential begins. Other texts may contain it, too: use it only for files in which
 credentials were masked."""
+_WORD = re.compile(r"\w+")
 _MOST_OTHERS, _NAMES_OF_OTHER, _LONGEST_HEADING = 3, 2, 60
 _AROUND_CHARS = 120  # of an answer without its hits, for the names of its fields
 
@@ -143,7 +144,7 @@ def _hit(
         first, text = best_lines(text, answer.searched, chunk.symbols, at)
         start += first
         end = start + text.rstrip("\n").count("\n")
-        symbols = tuple(symbol for symbol in symbols if last_name(symbol) in text)
+        symbols = tuple(name for name in symbols if _may_show(text, chunk.text, last_name(name)))
     return SearchHit(
         file_path=chunk.key,
         start_line=start,
@@ -165,6 +166,11 @@ def _hit(
         metadata=FileMetadata(original_path=chunk.original_path),
         why=_reasons(hit.why) if explain and hit.why else None,
     )
+
+
+def _may_show(snippet: str, text: str, name: str) -> bool:
+    """Whether a snippet has a name; also if not even the whole text does, as people write it."""
+    return name in _WORD.findall(snippet) or name not in _WORD.findall(text)
 
 
 def _reasons(why: "Why") -> Reasons:

@@ -24,8 +24,8 @@ _UNCOUNTED = (
     "ignored files are not counted: what git ignores, and what is never worth a search, such as "
     "node_modules and lock files"
 )
-_NO_LINE = "No line matches; `--format text` shows what its words find."
-_LINES_OF_BEST = "These are the lines of the best {}; `--glob` and `--top-k` choose others."
+_NO_LINE = "No single line matches; `--format text` shows what was found."
+_LINES_OF_BEST = "These are the lines of the best {}; search less with `--glob` to see others."
 _NOT_FOLLOWED = (
     "no service keeps it up to date now; `search`, `serve PATH` or an MCP client starts one"
 )
@@ -52,6 +52,8 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
     texts = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
     result = result.model_copy(update=texts)
     if wanted.format == "grep":
+        if result.absent and not result.respelled:  # what is near is no match
+            result = result.model_copy(update={"results": []})
         for note in results.notes(result):
             write(note, sys.stderr)
         lines = results.grep_lines(result, query, wanted.folder)

@@ -109,11 +109,19 @@ def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
 
     The line is the one that the query names by its number, or else the one that has the most words
     of the query; of several, the first. For a regular expression, these are the lines that match,
-    and none if no line does.
+    file by file, and none if no line does.
     """
     places = places_in(query.text)
-    lines = (line for hit in result.results for line in _grep_lines(hit, query, places, folder))
-    return list(dict.fromkeys(lines))  # long lines stand in several chunks
+    files: dict[str, dict[int, str]] = {}
+    for hit in result.results:
+        lines = files.setdefault(_place(hit, folder), {})
+        for number, text in _grep_lines(hit, query, places):
+            lines.setdefault(number, text)  # a long line stands in several chunks, in pieces
+    return [
+        f"{file}:{number}:{text}"
+        for file, lines in files.items()
+        for number, text in (sorted(lines.items()) if query.pattern else lines.items())
+    ]
 
 
 def notes(result: SearchResult) -> list[str]:
@@ -124,16 +132,15 @@ def notes(result: SearchResult) -> list[str]:
     return [visible(line) for line in lines]
 
 
-def _grep_lines(
-    hit: SearchHit, query: Query, places: Sequence[Place], folder: str
-) -> Iterator[str]:
+def _grep_lines(hit: SearchHit, query: Query, places: Sequence[Place]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of lines of a hit, and their texts."""
     lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
     if query.pattern:
         indexes = query.pattern.matching(lines)
     else:
         indexes = [_line_that_matters(lines, hit, query, places)]
     for index in indexes:
-        yield f"{_place(hit, folder)}:{hit.start_line + index}:{lines[index].rstrip()}"
+        yield hit.start_line + index, lines[index].rstrip()
 
 
 def _line_that_matters(

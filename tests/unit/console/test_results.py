@@ -65,7 +65,8 @@ def test_a_header_tells_the_definitions_around_and_whether_it_is_stale():
 
 
 def test_of_a_regular_expression_the_lines_that_match_are_printed_once():
-    found = result(hit(), hit("# none\n", "b.py"), hit())
+    piece = '\tand "x" again\n'
+    found = result(hit(), hit("# none\n", "b.py"), hit(piece, start=14))
     assert grep_lines(found, Query(r"\w+_config\(|x{1}"), ".") == [
         "src/load.py:13:    def parse_config(self):",
         'src/load.py:14:\treturn "x" * 42',
