@@ -126,6 +126,7 @@ def test_the_definition_of_an_identifier_is_matched_besides_its_words():
     assert Query("Foo::barBaz").matched[-1] == "=barbaz"
     assert Query("parse the cookie").matched[-2:] == ["=parsecookie", "=parsethecookie"]
     assert not any(word.startswith("=") for word in Query("how are retries made").matched)
+    assert not Query("+ -").spelled_out
 
 
 def test_the_subject_has_each_idea_once():

@@ -146,7 +146,8 @@ class Query:
         if self.identifiers or self.asks or len(self.tokens) > _MOST_PARTS_OF_NAME:
             return frozenset()
         ways = (self._telling, self.tokens)
-        return frozenset(joined(" ".join(words)) for words in ways if len(words) > 1)
+        names = (joined(" ".join(words)) for words in ways if len(words) > 1)
+        return frozenset(filter(None, names))
 
     @cached_property
     def owners(self) -> frozenset[str]:

@@ -91,7 +91,7 @@ def _with_files_in_order(
     found: Found, without: Collection[str] = ()
 ) -> tuple[list[Hit], dict[str, FileEvidence]]:
     """Return all hits, and what speaks for their files; identifiers are ordered by chunks alone."""
-    if not found.context.query.is_question or "files" in without:
+    if not found.context.is_question or "files" in without:
         return list(found.hits), {}
     files = found.evidence()
     return in_order(found, files), files
@@ -103,7 +103,7 @@ def _with_a_document(hits: list[Hit], found: Found) -> list[Hit]:
     Documents count less than code, since most questions are answered by code. Where no code is
     likely, the question may be one of the others, and a guide or an FAQ answers it.
     """
-    if not found.context.query.is_question:
+    if not found.context.is_question:
         return hits
     for place, hit in enumerate(hits):
         chunk, id_ = hit.chunk, hit.chunk.document_id
@@ -137,7 +137,7 @@ def speaking_for(hits: Iterable[Hit], found: Found) -> list[StoredChunk]:
     For a question, that is the chunk of its file with the best score, whichever place of the file
     is shown: the file is as likely the right one. For a symbol, each hit speaks for itself.
     """
-    if not found.context.query.is_question:
+    if not found.context.is_question:
         return [hit.chunk for hit in hits]
     best_of: dict[str, StoredChunk] = {}
     for each in found.hits:

@@ -98,6 +98,8 @@ class Context:
     """Whether any candidate contains the identifier."""
     repeats: Repeats
     """Measures how much of the query a text repeats."""
+    is_question: bool
+    """Whether the query is a question, and no candidate defines a name that it spells out."""
 
     def share(self, prefixes: Iterable[str]) -> float:
         """Return how much of the query `prefixes` cover, 0 to 1; rare words count more."""
@@ -127,7 +129,11 @@ def context(query: Query, weights: Weights, chunks: Sequence[StoredChunk]) -> Co
     nowhere = rarity.keys() - holding.keys()
     repeats = Repeats(query.text, lambda word: prefix_of(word) in nowhere)
     is_held = any(holders.values())
-    return Context(query, weights, rarity, total, known, held, holders, is_held, repeats)
+    is_name = any(_defines_any(query.spelled_out, chunk) for chunk in chunks)
+    is_question = query.is_question and not is_name
+    return Context(
+        query, weights, rarity, total, known, held, holders, is_held, repeats, is_question
+    )
 
 
 class _Names(NamedTuple):
@@ -183,8 +189,7 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
     Most of all one in the class or file that the query names (`Foo.bar`). The words of a name, such
     as "get user", ask for its definition as well.
     """
-    wanted = ctx.query.symbols | ctx.query.spelled_out
-    if not wanted or wanted.isdisjoint(joined(last_name(name)) for name in chunk.symbols):
+    if not _defines_any(ctx.query.symbols | ctx.query.spelled_out, chunk):
         return 1.0
     names = (composed(last_name(name)) for name in chunk.symbols)
     in_that_spelling = not ctx.query.spellings.isdisjoint(names)
@@ -192,6 +197,10 @@ def defines(ctx: Context, chunk: StoredChunk) -> float:
     weight = ctx.weights.defines_when_asked if asked else ctx.weights.defines
     worth = 1 if in_that_spelling else _OTHER_SPELLING
     return (1 + weight * worth) * (ctx.weights.owned if _is_owned(ctx.query.owners, chunk) else 1)
+
+
+def _defines_any(names: Set[str], chunk: StoredChunk) -> bool:
+    return bool(names) and not names.isdisjoint(joined(last_name(s)) for s in chunk.symbols)
 
 
 def part_of_name(ctx: Context, chunk: StoredChunk) -> float:
