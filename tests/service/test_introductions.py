@@ -44,6 +44,15 @@ async def test_the_readme_comes_first_from_its_beginning(tmp_path):
         assert len((await asked(client, top_k=1))["results"]) == 1
 
 
+async def test_without_a_readme_the_description_of_a_package_comes_first(tmp_path):
+    files = {name: text for name, text in FILES.items() if "README" not in name}
+    files |= {"doc.go": "// Package pears sorts fruit by weight.\npackage pears\n"}
+    async with served(tmp_path, files) as client:
+        assert found(await asked(client))[0] == "doc.go"
+    async with served(tmp_path, {"docs/README.md": README}) as client:
+        assert found(await asked(client))[0] == "docs/README.md"
+
+
 async def test_the_explanation_shows_why_it_is_there(tmp_path):
     write(tmp_path, FILES)
     codebase = codebase_of(tmp_path, FakeEmbedder())

@@ -408,6 +408,12 @@ async def test_of_hits_that_are_unlikely_the_first_is_shown_as_a_whole(tmp_path)
     assert cut == [False] + [True] * (len(cut) - 1) and len(cut) > 1
 
 
+async def test_where_no_word_of_a_question_stands_no_result_is_likely(client):
+    found = await call(client, "search_index", query="zebra xylophone")
+    assert "'zebra' or 'xylophone'. No result is likely" in found["note"]
+    assert "No result" not in (await call(client, "search_index", query="zebra card"))["note"]
+
+
 async def test_behind_a_name_that_stands_nowhere_only_what_has_a_score_is_shown(client):
     asked = {"query": "send_request zebra_crossing_xyz", "top_k": 20}
     found = await call(client, "search_index", **asked)

@@ -159,6 +159,7 @@ async def test_a_path_that_no_file_has_is_said_to_be_none(client, query):
     answer = await call(client, "search_index", query=query)
     path = query.removeprefix("./").partition(":")[0]
     assert answer["note"] == f"No file is called '{path}'."
+    assert max(hit["score"] for hit in answer["results"]) <= 0.05
 
 
 @pytest.mark.parametrize("query", ["https://example.com/a.html", "GET /users/list.json", "a/b"])

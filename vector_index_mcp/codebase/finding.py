@@ -25,6 +25,7 @@ from vector_index_mcp.indexing.answering.asking import Question
 from vector_index_mcp.indexing.derived import Derived
 
 _MOST_NARROWED = 30  # similar chunks that a query chooses from
+_NEAR_A_PATH = 0.05  # of a file that does not exist: what has its words is hardly meant
 _MOST_OVERLAPPING = 3  # chunks that have lines of a chunk: itself and its neighbours
 
 _Names = Mapping[str, str]
@@ -171,8 +172,10 @@ class _Search:
         )
         if led or named.remark or named.no_file:
             meant = {named.no_file: named.meant} if named.meant else {}
-            no_file = named.no_file
-            return Findings(led or hits, meant=meant, remark=named.remark, no_file=no_file)
+            shown = led or hits
+            if named.no_file and not meant:
+                shown = [replace(h, likelihood=min(h.likelihood, _NEAR_A_PATH)) for h in shown]
+            return Findings(shown, meant=meant, remark=named.remark, no_file=named.no_file)
         found = Findings(hits, await self._why_none(hits), without_text=named.without_text)
         if not (found.why_none or (found.without_text and "/" in text)):
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]

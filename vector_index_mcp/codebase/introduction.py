@@ -32,7 +32,9 @@ _AROUND_LICENSE = AROUND | frozenset(
     "distributed have how open or published released software source terms under we which".split()
 )
 _README = re.compile(
-    r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?", re.IGNORECASE
+    r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?"
+    r"|doc\.go|(src/)?lib\.rs",  # where Go and Rust describe a package
+    re.IGNORECASE,
 )
 _LICENSE = re.compile(
     r"(licen[cs]e|copying)(-[\w-]{1,30})?(\.(md|txt|rst|adoc|html))?|copying\.(lib|lesser)",
@@ -48,7 +50,7 @@ _LEAST_WORDS = 3
 _BEGINNING = 4  # chunks
 # Measured by benchmarks/introductions.py: of 506 READMEs of npm packages, what is chosen of 463
 # (92 %; of the first chunks alone 88 %) has half of the words of the package's own description.
-# Licenses: not measured.
+# Licenses and the comments of packages: not measured.
 _LIKELY = 0.92
 _NAME = "introduction"  # in explanations
 
@@ -88,7 +90,7 @@ async def introduced(
         limit: How many hits at most.
         store: The store that was searched.
         ledger: What is known of the project's files.
-        paths: A pattern of the paths of such files; the topmost is taken.
+        paths: A pattern of the paths of such files; the topmost is taken, and a README first.
 
     Returns:
         At most `limit` hits; None if there is no such file.
@@ -97,13 +99,17 @@ async def introduced(
         StoreError: If the index cannot be read.
     """
     known = filter(paths.fullmatch, ledger.keys())
-    for key in sorted(known, key=lambda key: (len(PurePosixPath(key).parts), len(key), key)):
+    for key in sorted(known, key=_rank_of):
         rows = (await store.rows([key])).get(key, [])
         if chunks := [chunk for chunk, _ in rows]:
             first = chunks[beginning_of([chunk.text for chunk in chunks])]
             others = [chunk for chunk in chunks if chunk is not first]
             return led([(first, others)], hits, limit, name=_NAME, likely=_LIKELY)
     return None
+
+
+def _rank_of(key: str) -> tuple[bool, int, int, str]:
+    return "readme" not in key.lower(), len(PurePosixPath(key).parts), len(key), key
 
 
 def beginning_of(texts: Sequence[str]) -> int:

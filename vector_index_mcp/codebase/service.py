@@ -185,7 +185,7 @@ class Codebase:
                 w: found.meant[w] for w in (*names, *missing, found.no_file) if w in found.meant
             },
             respelled=found.respelled if names else "",
-            is_unlikely=not names and what.is_unlikely(answered.hits),
+            is_unlikely=not names and (what.is_unlikely(answered.hits) or what.is_nowhere(missing)),
             why_none=skipped or found.why_none,
             note=note(
                 answered.lack,
