@@ -122,9 +122,8 @@ class Documents:
     async def follow(self, *, is_sure: bool = False) -> None:
         """Bring the index to the collections that the configuration lists now.
 
-        A file that lists a collection no more, or with another folder, is believed when it has not
-        changed for a moment: whoever saves a file may delete or empty it first, and write half of
-        it at a time. What is dropped from the index has to be built anew.
+        A file by which the index would drop something is believed when it has not changed for a
+        moment: whoever saves a file may empty it first, and write half of it at a time.
 
         Args:
             is_sure: Whether the file is believed at once.
