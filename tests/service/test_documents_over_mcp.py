@@ -1148,7 +1148,9 @@ async def test_an_answer_says_which_score_none_has(live):
     assert answer["structuredContent"]["results"] == []
     [best] = await results_of(client, "vsearch", query="budget", minScore=0, limit=1)
     said = f"The best score is {best['score']:.2f}, and 0.99 is the least wanted; lower the"
-    assert answer["structuredContent"]["note"] == f"{said} minimum score to see more"
+    assert answer["structuredContent"]["note"] == (
+        f"{said} minimum score (`--min-score`, `minScore`) to see more"
+    )
 
 
 _WRITTEN = {

@@ -13,6 +13,7 @@ from vector_index_mcp.errors import BackgroundError, counted
 from vector_index_mcp.files.removal import Left
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.settings import Settings
+from vector_index_mcp.sharing.place import TOOL_SET
 
 _KILOBYTE, _MEGABYTE = 1_000, 1_000_000
 _KEPT = """\
@@ -48,7 +49,7 @@ def of_user(settings: Settings, *, is_agreed: bool, is_shown_only: bool) -> int:
 
 def _show(found: Belongings, nothing: str) -> None:
     for endpoint in found.services:
-        write(f"ends    the background service of {visible(_name_of(endpoint))}")
+        write(f"ends    {visible(_service_of(endpoint))}")
     for thing in found.things:
         description = f"{visible(thing.description)}, {_bytes(thing.size)}"
         write(f"removes {visible(str(thing.path))} ({description})")
@@ -102,6 +103,12 @@ def _ended(endpoint: Endpoint) -> list[Left]:
     except BackgroundError as error:
         return [Left(_name_of(endpoint), str(error))]
     return []
+
+
+def _service_of(endpoint: Endpoint) -> str:
+    if endpoint.tool_set == TOOL_SET:
+        return "the embedding worker that all services share"
+    return f"the background service of {_name_of(endpoint)}"
 
 
 def _name_of(endpoint: Endpoint) -> str:

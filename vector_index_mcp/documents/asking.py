@@ -253,7 +253,7 @@ def _limits(
         best = rounded(max(hit.score for hit in answered.hits))
         limits.append(
             f"The best score is {best:.2f}, and {wanted.min_score:g} is the least wanted; lower "
-            "the minimum score to see more"
+            "the minimum score (`--min-score`, `minScore`) to see more"
         )
     return limits
 
