@@ -483,6 +483,20 @@ async def test_commands_ask_the_running_service(served):
         assert status["last_run"]["kind"] == "request"
 
 
+async def test_all_pages_of_what_an_expression_matches_are_asked_for(place):
+    comment = "    # a long comment, a long comment, a long comment\n" * 30
+    parts = [f"def test_{n}():\n{comment}    pass\n\n\n" for n in range(150)]
+    write(place.project, {"many.py": "".join(parts)})
+    async with place.relayed() as client:
+        await client.initialize()
+        await client.call("trigger_index")
+        asked = ("search", r"def test_\d+\(", "--format", "grep", "-C", str(place.project))
+        ran = await place.run(*asked)
+        assert len(ran.stdout.splitlines()) == len(parts)
+        few = await place.run(*asked, "--top-k", "3")
+        assert 3 <= len(few.stdout.splitlines()) < len(parts)
+
+
 async def test_the_doctor_names_settings_that_the_running_service_does_not_have(served):
     async def told(**settings: str) -> dict:
         ran = await served.run("doctor", served.project, "--json", **settings)

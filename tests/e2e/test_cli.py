@@ -125,13 +125,14 @@ def test_a_command_is_about_the_project_that_you_stand_in(indexed):
 def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
     raising = "".join(
         f"def check_{n}(value):\n    # {'a long comment ' * 40}\n    raise Error{n}(value)\n\n\n"
-        for n in range(60)
+        for n in range(300)
     )
     write(place.project, {"checks.py": raising})
     found = place.run(*SEARCH, "project", r"raise \w+\(", "--format", "grep")
     lines = enumerate(raising.splitlines(), start=1)
     expected = {f"project/checks.py:{n}:{line}" for n, line in lines if "raise" in line}
     assert set(found.stdout.splitlines()) == expected
+    assert int(re.search(r"(\d+) chunks match", found.stderr)[1]) > 100  # several pages
     assert "best" not in found.stderr
     few = place.run(*SEARCH, "project", r"raise \w+\(", "--format", "grep", "--top-k", "2")
     assert set(few.stdout.splitlines()) < expected

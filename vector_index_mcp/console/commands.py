@@ -93,6 +93,11 @@ def _search(
     from vector_index_mcp.console import output
 
     result = SearchResult.model_validate(answer)
+    for offset in wanted.offsets[1:]:
+        if len(result.results) < offset:
+            break
+        page = _answer_of_service(project, "search", {**wanted.arguments, "offset": offset}, starts)
+        result.results += SearchResult.model_validate(page).results if page else []
     return output.of_search(result, Query(result.respelled or wanted.query), wanted)
 
 

@@ -74,7 +74,7 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
                 await following.follow_text(bar, indexing)
             answer = await codebase.search(
                 wanted.query,
-                wanted.top_k,
+                wanted.most,
                 path=wanted.glob,
                 language=wanted.language,
                 kind=wanted.kind,
@@ -83,8 +83,10 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
                 on_loading=following.loading_shown(bar),
             )
         is_lacking = codebase.index.progress.waits_for_vectors
-    result = rendering.search_result(answer, wanted.max_tokens, explain=wanted.explain)
-    if is_lacking and result.mode == "lexical":  # and none are made here: a search is too short
+    most_tokens = wanted.max_tokens * len(wanted.offsets)
+    result = rendering.search_result(answer, most_tokens, explain=wanted.explain)
+    is_text = answer.wanted.query.pattern is None
+    if is_text and is_lacking and result.mode == "lexical":  # a search is too short to make any
         result.note = " ".join(filter(None, (result.note, _MAKES_VECTORS)))
     return output.of_search(result, Query(result.respelled or wanted.query), wanted)
 

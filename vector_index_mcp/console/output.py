@@ -61,8 +61,8 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
             write(line)
         if result.results and not lines:
             write(_NO_LINE, sys.stderr)
-        elif query.pattern and len(result.results) >= wanted.top_k:
-            write(_LINES_OF_BEST.format(counted(wanted.top_k, "chunk")), sys.stderr)
+        elif query.pattern and len(result.results) >= wanted.most:
+            write(_LINES_OF_BEST.format(counted(wanted.most, "chunk")), sys.stderr)
         return 0 if lines else 1
     rows = None if wanted.is_full else results.rows_of_terminal()
     write(results.readable(result, query, wanted.folder, results.paint_for(wanted.color), rows))

@@ -10,6 +10,7 @@ from typing import Any
 from vector_index_mcp.codebase.limits import (
     DEFAULT_MAX_TOKENS,
     DEFAULT_TOP_K,
+    LARGEST_OFFSET,
     LONGEST_LANGUAGE_CHARS,
     LONGEST_PATH_CHARS,
     LONGEST_QUERY_CHARS,
@@ -70,6 +71,8 @@ class Search:
     """Whether to search in this process if no service runs, instead of starting one."""
     explain: bool = False
     """Whether each hit shows how its rank and score came about."""
+    is_whole: bool = False
+    """Whether all results are wanted that can be had, page by page."""
 
     @classmethod
     def of(cls, parsed: argparse.Namespace) -> "Search":
@@ -93,7 +96,18 @@ class Search:
             is_full=parsed.full,
             starts_none=parsed.no_service,
             explain=parsed.explain,
+            is_whole=is_pattern and parsed.top_k is None,
         )
+
+    @property
+    def offsets(self) -> range:
+        """How many results stand before each page; a page has `top_k` of them."""
+        return range(0, LARGEST_OFFSET + 1 if self.is_whole else 1, self.top_k)
+
+    @property
+    def most(self) -> int:
+        """How many results there are at most."""
+        return len(self.offsets) * self.top_k
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -127,7 +141,7 @@ def add_options(search: argparse.ArgumentParser) -> None:
         "--top-k",
         type=_number(*TOP_K),
         metavar="N",
-        help="how many results, 1 to 100 (5; 100 to grep for a regular expression)",
+        help="how many results, 1 to 100 (5; as many as 500 to grep for an expression)",
     )
     _add_limits(search)
     search.add_argument(
