@@ -40,11 +40,14 @@ def project(tmp_path):
     return root
 
 
+_STANDS = "`send_request` stands in files outside of"
+
+
 @pytest.mark.parametrize(
     ("limit", "said_of_it"),
     [
-        ({"kind": "docs"}, "`send_request` stands in files outside of kind 'docs'."),
-        ({"path": "tests/*"}, "`send_request` stands in files outside of path 'tests/*'."),
+        ({"kind": "docs"}, f"{_STANDS} kind 'docs', which were not searched."),
+        ({"path": "tests/*"}, f"{_STANDS} path 'tests/*', which were not searched."),
         ({"path": "src"}, None),
         ({"query": "END", "kind": "code"}, None),  # which `send_request` does not contain
         ({}, None),

@@ -219,7 +219,8 @@ class _Search:
         words = await absent.left_out(self.store, self.wanted.query, absent_words)
         named = " and ".join(f"`{word}`" for word in words)
         verb = "stands" if len(words) == 1 else "stand"
-        return f"{named} {verb} in files outside of {self._limits}." if words else ""
+        where = f"in files outside of {self._limits}, which were not searched"
+        return f"{named} {verb} {where}." if words else ""
 
     @property
     def _limits(self) -> str:
