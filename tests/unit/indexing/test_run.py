@@ -37,10 +37,11 @@ def test_a_file_that_is_read_once_more_counts_once():
 def test_a_file_that_fails_once_more_counts_once():
     """Who joins a run has what failed tried again."""
     run = Run(Kind.START, 1)
-    run.advance(keys(8), Outcome(read=8, indexed=6, failed=2))
-    run.advance(keys(2), Outcome(read=2, failed=2))
-    run.advance(keys(8, 9), Outcome(read=1, failed=1))
-    assert (run.files_done, run.outcome.failed) == (9, 3)
+    run.advance(keys(8), Outcome(read=8, indexed=6, failures={*keys(2)}))
+    run.advance(keys(2), Outcome(read=2, failures={*keys(2)}))
+    assert run.outcome.failed == 2
+    run.advance(keys(1, 9), Outcome(read=8, indexed=7, failures={"file8"}))
+    assert (run.files_done, run.outcome.failures) == (9, {"file0", "file8"})
 
 
 @given(
@@ -81,8 +82,8 @@ def test_a_run_ends_when_it_is_finished():
 
 def test_two_runs_that_were_one_for_their_caller_are_counted_together():
     opening, request = Run(Kind.START, 1), Run(Kind.REQUEST, 2)
-    opening.advance(keys(3), Outcome(read=3, indexed=1, skipped=1, failed=1))
+    opening.advance(keys(3), Outcome(read=3, indexed=1, skipped=1, failures={"file2"}))
     # What had failed fails again, and what was indexed is read once more.
-    request.advance(keys(4), Outcome(read=4, indexed=1, failed=1, unchanged=2))
+    request.advance(keys(4), Outcome(read=4, indexed=1, failures={"file2"}, unchanged=2))
     request.continue_from(opening)
-    assert request.outcome == Outcome(read=7, indexed=2, skipped=1, failed=1, unchanged=1)
+    assert request.outcome == Outcome(read=7, indexed=2, skipped=1, failures={"file2"}, unchanged=1)

@@ -28,6 +28,28 @@ def test_the_folders_are_walked_again_for_whoever_joins_a_run(runs, first):
     assert (run.kind, run.is_asked, runs.is_walk_due) == (first, True, True)
 
 
+@pytest.mark.parametrize("kind", [Kind.REQUEST, Kind.REBUILD])
+def test_who_joins_a_run_that_has_walked_often_waits_for_the_next_one(runs, kind):
+    first, joined = runs.begin(kind), []
+    for _ in range(9):
+        runs.is_walk_due = False  # the walk has begun
+        joined.append(runs.begin(kind))
+    assert joined[:2] == [first, first]
+    after = joined[2]
+    assert after is not first and joined[2:] == [after] * 7
+    runs.end()
+    assert (runs.current, after.kind, runs.is_walk_due) == (after, Kind.REQUEST, True)
+
+
+def test_a_rebuild_is_made_of_a_run_that_waits(runs):
+    runs.begin(Kind.START)
+    for _ in range(3):
+        runs.is_walk_due = False
+        waiting = runs.begin(Kind.REQUEST)
+    assert runs.begin(Kind.REBUILD) is waiting
+    assert waiting.kind is Kind.REBUILD
+
+
 def test_an_empty_index_is_filled_by_the_run_under_way_and_not_aside(runs):
     run = runs.begin(Kind.REBUILD)
     runs.is_walk_due = False

@@ -389,7 +389,7 @@ def _outcome(prepared: Sequence[Prepared], removed: int) -> Outcome:
         indexed=states.count(INDEXED) - unchanged,
         unchanged=unchanged,
         skipped=states.count(SKIPPED),
-        failed=states.count(FAILED),
+        failures={record.key for record in records if record.state == FAILED},
         removed=removed,
         chunks=sum(len(document.entries) for document in documents),
     )

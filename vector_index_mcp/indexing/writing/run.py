@@ -29,14 +29,21 @@ class Outcome:
     indexed: int = 0
     unchanged: int = 0
     skipped: int = 0
-    failed: int = 0
     removed: int = 0
     chunks: int = 0
+    failures: set[str] = field(default_factory=set)
+    """The keys of the files that failed; one that is tried again counts once."""
+
+    @property
+    def failed(self) -> int:
+        """How many files failed."""
+        return len(self.failures)
 
     def add(self, other: "Outcome") -> None:
         """Count `other` in."""
-        for name in Outcome.__slots__:
+        for name in ("read", "indexed", "unchanged", "skipped", "removed", "chunks"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.failures = self.failures | other.failures
 
 
 @dataclass(slots=True)
@@ -52,6 +59,8 @@ class Run:
     """Files that are new or have changed, plus vanished ones; each counts once."""
     files_done: int = 0
     outcome: Outcome = field(default_factory=Outcome)
+    walks: int = 0
+    """How many times the folders are walked, the one that is due included."""
     is_asked: bool = False
     """Whether somebody waits for it, so that what failed before is tried again."""
     is_rebuilt: bool = False
@@ -75,11 +84,9 @@ class Run:
         self._done |= new
         self.files_done += len(new)
         self.files_to_do += len(new - self._expected)
+        self.outcome.failures.difference_update(files)
         self.outcome.add(outcome)
-        again = len(files) - len(new)
-        unchanged = min(again, outcome.unchanged)
-        self.outcome.unchanged -= unchanged
-        self.outcome.failed -= min(again - unchanged, outcome.failed)
+        self.outcome.unchanged -= min(len(files) - len(new), outcome.unchanged)
         self._signal()
 
     def plan(self, seen: int, to_do: Iterable[str]) -> None:
@@ -105,9 +112,7 @@ class Run:
 
     def continue_from(self, earlier: "Run") -> None:
         """Count in what an earlier run has done, for a caller to whom both are one."""
-        failed = max(self.outcome.failed, earlier.outcome.failed)  # what failed was tried again
         self.outcome.add(earlier.outcome)
-        self.outcome.failed = failed
         # What was indexed just now may have been read once more.
         self.outcome.unchanged -= min(earlier.outcome.indexed, self.outcome.unchanged)
 

@@ -6,6 +6,8 @@ from itertools import count
 from vector_index_mcp.indexing.state import State, StateMachine
 from vector_index_mcp.indexing.writing.run import Kind, Run
 
+_MOST_WALKS = 3  # of one run
+
 
 class Runs:
     """The runs of one index, one at a time."""
@@ -23,21 +25,23 @@ class Runs:
         """Whether the folders are to be walked for the current run."""
         self._state = state
         self._on_begin = on_begin
-        self._next: Run | None = None  # a rebuild that waits for another run to end
+        self._next: Run | None = None  # it waits for the current one to end
         self._numbers = count(1)
 
     def begin(self, kind: Kind) -> Run:
         """Begin a run, or join the one under way; a rebuild waits until another run has ended.
 
         The folders are walked again for whoever joins, since events of what changed after the
-        first walk may have been lost. A rebuild becomes the current generation before that.
+        first walk may have been lost. A rebuild becomes the current generation before that. After
+        some walks, one waits for the next run: else a run that is joined all the time never ends.
         """
         current = self.current
         if current is None:
             return self._begin(self._new(kind))
         if kind is Kind.REBUILD and current.kind is not Kind.REBUILD:
-            self._next = self._next or self._new(kind)
-            return self._next
+            return self._after_it(kind)
+        if current.walks >= _MOST_WALKS and not self.is_walk_due:
+            return self._after_it(Kind.REQUEST)
         current.is_asked |= kind is Kind.REQUEST
         self._walk()
         return current
@@ -47,6 +51,14 @@ class Runs:
         run = self.current or self._begin(self._new(Kind.START))
         run.kind = Kind.START  # no rebuild: the current generation is empty, so fill it directly
         self._walk()
+
+    def _after_it(self, kind: Kind) -> Run:
+        """Return the run after the current one, which does what each wants that waits for it."""
+        if self._next is None:
+            self._next = self._new(kind)
+        elif kind is Kind.REBUILD:
+            self._next.kind = kind
+        return self._next
 
     def _new(self, kind: Kind) -> Run:
         return Run(kind, next(self._numbers), is_asked=kind is Kind.REQUEST)
@@ -61,6 +73,8 @@ class Runs:
 
     def _walk(self) -> None:
         """Have the folders walked for the current run."""
+        if self.current is not None and not self.is_walk_due:
+            self.current.walks += 1
         self.is_walk_due = True
         self._on_begin()
 
