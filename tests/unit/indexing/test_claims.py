@@ -55,7 +55,7 @@ def test_a_scope_may_have_a_name_that_its_parts_alone_make(tmp_path):
     assert are_true("a.go", text, claims, MAX_CHARS)
 
 
-@pytest.mark.parametrize("name", ["Mux.Close", "Tree.Handle", "Other"])
+@pytest.mark.parametrize("name", ["Mux.Close", "Tree.Handle", "Other", "...", "::"])
 def test_a_name_that_the_text_does_not_have_is_not_true(tmp_path, name):
     text, claims = cut(tmp_path, "a.go", LONG_METHOD)
     changed = [claims[0]._replace(symbols=[name]), *claims[1:]]

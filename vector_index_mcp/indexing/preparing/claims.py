@@ -6,7 +6,7 @@ and what they are called is only checked as far as the names must occur in the t
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from vector_index_mcp.engine.text import fields
 from vector_index_mcp.engine.types import SCOPE_SEPARATOR, Chunk, Claim
@@ -95,7 +95,11 @@ def _is_label(text: str, label: str) -> bool:
 
 def _stands_in(text: str, name: str) -> bool:
     """Whether a text has a name, or all parts of it: Go writes `func (m *Mux) Handle`."""
-    return name in text or all(part in text for part in _BETWEEN_PARTS.split(name))
+    return name in text or all(part and part in text for part in _parts_of(name))
+
+
+def _parts_of(name: str) -> Collection[str]:
+    return {*_BETWEEN_PARTS.split(name)}
 
 
 def _is_matched_so(key: str, claim: Claim) -> bool:
