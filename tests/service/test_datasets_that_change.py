@@ -617,6 +617,10 @@ async def test_no_table_is_removed_while_what_it_is_made_of_is_away(root, lack):
         {"root": root, "index": folder / "index"}[lack].rename(root.parent / "away")
     await followed(root, folder)
     assert tables(root) == [table]
+    old -= 31 * 86_400.0
+    os.utime(root.parent / "tables" / table, (old, old))
+    await followed(root, folder)
+    assert tables(root) == []
 
 
 async def test_a_dataset_that_takes_long_holds_up_no_other(root, monkeypatch):

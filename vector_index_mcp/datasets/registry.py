@@ -334,14 +334,12 @@ class Registry:
             in_use: The names of those that are open.
         """
 
-        def needed() -> Set[str] | None:
+        def needed() -> tuple[Set[str], bool]:
             """Return the names of those in use, and of those that a manifest would lead to."""
             found = self._wanted.values() or self._scanner.seen()
-            if not self._scanner.is_whole:
-                return None
             # `opened` knows no manifest, whose stamp comes first.
             stamps = {stamp for each in found for stamp in (each.stamp, each.stamp[1:])}
-            return in_use | {*map(table.name_of, stamps)}
+            return in_use | {*map(table.name_of, stamps)}, self._scanner.is_whole
 
         table.remove_unused(self._cache, needed)
 

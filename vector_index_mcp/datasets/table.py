@@ -40,6 +40,7 @@ _TOKEN_BYTES = 4
 _HASH_CHARS = 24
 # How long an unused table is kept: its dataset may come back, another process may be writing it.
 _UNUSED_SECONDS = 3_600.0
+_AWAY_SECONDS = 30 * 86_400.0  # the same, while its dataset may be on a drive that is away
 _NOTED_SECONDS = 60.0  # how often it is noted that a table is used
 Metric = Literal["product", "distance"]
 
@@ -210,15 +211,15 @@ def out_of_the_way(folder: Path) -> Path:
     return gone
 
 
-def remove_unused(folder: Path, needed: Callable[[], Set[str] | None]) -> None:
+def remove_unused(folder: Path, needed: Callable[[], tuple[Set[str], bool]]) -> None:
     """Remove the tables in a folder that nobody has used for an hour, also unfinished ones.
 
     The time of a table's folder says when it was last used, for all processes: it is set anew here.
 
     Args:
         folder: The folder.
-        needed: Returns the names of the tables that are used; None if nobody can know. It is called
-            if any table has not been used just now.
+        needed: Returns the names of the tables that are used, and whether these are surely all: if
+            not, others are kept for a month. Called if any table has not been used just now.
     """
     now, old = time.time(), []
     with suppress(OSError), os.scandir(folder) as entries:
@@ -227,11 +228,13 @@ def remove_unused(folder: Path, needed: Callable[[], Set[str] | None]) -> None:
                 age = now - entry.stat(follow_symlinks=False).st_mtime
                 if age >= _NOTED_SECONDS and not entry.is_symlink():
                     old.append((entry, age))
-    if not old or (names := needed()) is None:
+    if not old:
         return
+    names, are_all = needed()
+    longest = _UNUSED_SECONDS if are_all else _AWAY_SECONDS
     for entry, age in old:
         if entry.name in names:
             with suppress(OSError):
                 os.utime(entry)
-        elif age >= _UNUSED_SECONDS:
+        elif age >= longest:
             shutil.rmtree(entry, ignore_errors=True)
