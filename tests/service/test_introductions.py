@@ -49,7 +49,10 @@ async def test_without_a_readme_the_description_of_a_package_comes_first(tmp_pat
     files |= {"doc.go": "// Package pears sorts fruit by weight.\npackage pears\n"}
     async with served(tmp_path, files) as client:
         assert found(await asked(client))[0] == "doc.go"
-    async with served(tmp_path, {"docs/README.md": README}) as client:
+    files |= {"doc.go": "// Copyright 2026 The Pears\n\npackage pears\n"}
+    async with served(tmp_path / "other", files) as client:
+        assert found(await asked(client))[0] == "src/project.py"
+    async with served(tmp_path / "more", {"docs/README.md": README}) as client:
         assert found(await asked(client))[0] == "docs/README.md"
 
 

@@ -33,9 +33,12 @@ _AROUND_LICENSE = AROUND | frozenset(
 )
 _README = re.compile(
     r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?"
-    r"|doc\.go|(src/)?lib\.rs",  # where Go and Rust describe a package
+    r"|doc\.go|(src/)?lib\.rs",
     re.IGNORECASE,
 )
+_OF_PACKAGE = re.compile(r"doc\.go|(src/)?lib\.rs", re.IGNORECASE)
+_DESCRIBES = re.compile(r"^(?://!|/\*!|(?://|/\*)?\s{0,9}Package \w)", re.MULTILINE)
+"""How the comments of Rust and Go begin that describe a package."""
 _LICENSE = re.compile(
     r"(licen[cs]e|copying)(-[\w-]{1,30})?(\.(md|txt|rst|adoc|html))?|copying\.(lib|lesser)",
     re.IGNORECASE,
@@ -50,8 +53,9 @@ _LEAST_WORDS = 3
 _BEGINNING = 4  # chunks
 # Measured by benchmarks/introductions.py: of 506 READMEs of npm packages, what is chosen of 463
 # (92 %; of the first chunks alone 88 %) has half of the words of the package's own description.
-# Licenses and the comments of packages: not measured.
+# Licenses: not measured.
 _LIKELY = 0.92
+_LIKELY_OF_CODE = 0.5  # not measured
 _NAME = "introduction"  # in explanations
 
 
@@ -101,10 +105,15 @@ async def introduced(
     known = filter(paths.fullmatch, ledger.keys())
     for key in sorted(known, key=_rank_of):
         rows = (await store.rows([key])).get(key, [])
-        if chunks := [chunk for chunk, _ in rows]:
+        chunks = [chunk for chunk, _ in rows]
+        is_code = _OF_PACKAGE.fullmatch(key) is not None
+        if is_code:  # it may have a license alone
+            chunks = [chunk for chunk in chunks if _DESCRIBES.search(chunk.text)]
+        if chunks:
             first = chunks[beginning_of([chunk.text for chunk in chunks])]
             others = [chunk for chunk in chunks if chunk is not first]
-            return led([(first, others)], hits, limit, name=_NAME, likely=_LIKELY)
+            likely = _LIKELY_OF_CODE if is_code else _LIKELY
+            return led([(first, others)], hits, limit, name=_NAME, likely=likely)
     return None
 
 
