@@ -133,10 +133,10 @@ def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
     expected = {f"project/checks.py:{n}:{line}" for n, line in lines if "raise" in line}
     assert set(found.stdout.splitlines()) == expected
     assert int(re.search(r"(\d+) chunks match", found.stderr)[1]) > 100  # several pages
-    assert "best" not in found.stderr
+    assert "Only the lines" not in found.stderr
     few = place.run(*SEARCH, "project", r"raise \w+\(", "--format", "grep", "--top-k", "2")
     assert set(few.stdout.splitlines()) < expected
-    assert "These are the lines of the best 2 chunks;" in few.stderr
+    assert "Only the lines of the best 2 chunks are printed;" in few.stderr
     none = place.run(*SEARCH, "project", r"raise\s+check_\w+", "--format", "grep")
     assert (none.stdout, none.returncode) == ("", 1)
     assert "No chunk matches the query as a regular expression" in none.stderr
@@ -144,6 +144,8 @@ def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
     nowhere = place.run(*SEARCH, "project", "check_nothing_like_it", "--format", "grep")
     assert (nowhere.stdout, nowhere.returncode) == ("", 1)
     assert nowhere.stderr.startswith("No searched file contains `check_nothing_like_it`.\n")
+    one = place.run(*SEARCH, "project", "nothing_like_it check_7", "--format", "grep")
+    assert "project/checks.py" in one.stdout
 
 
 @needs_model

@@ -16,6 +16,7 @@ FILES = {
     "def set_user():\n    pass\n",
     "docs/todo.md": "# The todo list\n\nA todo is a thing to be done. A fixme is another one.\n",
     "data/phones.txt": "Call 555-1234 or 555-9876.\n",
+    "app/account.rb": "class Account\n  def save!\n  end\n\n\n\n\n\n  def valid?\n  end\nend\n",
     "app/get.kt": "fun forget() {\n}\n\n\n\n\n\nfun get() {\n}\n",
     "app/words.kt": "fun `keeps the word`() {\n  hold()\n}\n",
     "data/headers.txt": "Retry-After: 5\n",
@@ -67,7 +68,12 @@ async def test_the_snippet_is_around_the_line_that_matches_and_names_what_it_sho
 
 
 @pytest.mark.parametrize(
-    ("query", "shown"), [(r"fun for\w+", ["forget"]), (r"hold\(\)", ["keepstheword"])]
+    ("query", "shown"),
+    [
+        (r"fun for\w+", ["forget"]),
+        (r"hold\(\)", ["keepstheword"]),
+        (r"def sav\w+", ["Account", "save!"]),
+    ],
 )
 async def test_a_snippet_names_whole_names_as_people_write_them(client, query, shown):
     answer = await call(client, "search_index", query=query, detail="snippets")

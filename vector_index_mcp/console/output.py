@@ -25,7 +25,7 @@ _UNCOUNTED = (
     "node_modules and lock files"
 )
 _NO_LINE = "No single line matches; `--format text` shows what was found."
-_LINES_OF_BEST = "These are the lines of the best {}; search less with `--glob` to see others."
+_LINES_OF_BEST = "Only the lines of the best {} are printed; limit the search by `--glob`."
 _NOT_FOLLOWED = (
     "no service keeps it up to date now; `search`, `serve PATH` or an MCP client starts one"
 )
@@ -52,7 +52,8 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
     texts = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
     result = result.model_copy(update=texts)
     if wanted.format == "grep":
-        if result.absent and not result.respelled:  # what is near is no match
+        is_nowhere = {*result.absent}.issuperset(query.identifiers) and not result.respelled
+        if result.absent and is_nowhere:  # what is near is no match
             result = result.model_copy(update={"results": []})
         for note in results.notes(result):
             write(note, sys.stderr)

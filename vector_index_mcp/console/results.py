@@ -127,14 +127,14 @@ def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
 def notes(result: SearchResult) -> list[str]:
     """Return the lines that `readable` adds to the results, for formats that hold only results."""
     lines = [miss(result)] if result.absent else []
-    lines += [] if result.results else [nothing_found(result)]
+    lines += [] if result.results or result.absent else [nothing_found(result)]
     lines += [f"Note: {result.remarks}"] if result.remarks else []
     return [visible(line) for line in lines]
 
 
 def _grep_lines(hit: SearchHit, query: Query, places: Sequence[Place]) -> Iterator[tuple[int, str]]:
     """Yield the numbers of lines of a hit, and their texts."""
-    lines = visible(hit.extracted_text_chunk, keep="\n\t").split("\n")
+    lines = visible(hit.extracted_text_chunk, keep="\n\t").removesuffix("\n").split("\n")
     if query.pattern:
         indexes = query.pattern.matching(lines)
     else:

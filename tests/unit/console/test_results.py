@@ -76,6 +76,16 @@ def test_of_a_regular_expression_the_lines_that_match_are_printed_once():
     ]
 
 
+def test_the_lines_of_a_file_are_in_order_and_none_is_behind_its_end():
+    found = result(hit("c\nab\n", start=7), hit("x\n", "b.py"), hit("ab\n\n  ab\n", start=4))
+    assert grep_lines(found, Query(r"^\s*$|ab\b"), ".") == [
+        "src/load.py:4:ab",
+        "src/load.py:5:",
+        "src/load.py:6:  ab",
+        "src/load.py:8:ab",
+    ]
+
+
 def test_below_the_project_places_begin_where_one_stands(tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path / "src")

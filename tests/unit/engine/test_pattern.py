@@ -2,7 +2,7 @@
 
 import pytest
 
-from vector_index_mcp.engine.ranking.pattern import pattern_of
+from vector_index_mcp.engine.ranking.pattern import Pattern, pattern_of
 from vector_index_mcp.engine.ranking.query import Query
 
 
@@ -57,6 +57,14 @@ def test_a_regular_expression_is_recognised(text, plain):
         "pages/[id].tsx",
         "[Id]",
         "obj.get(key)?.name",
+        "nums[i-1]",
+        "malloc(strlen(s)+1)",
+        "File::open(path)?",
+        "isOpen(x)?1:0",
+        "items[^1]",
+        "footnote [^1]",
+        "file{1,3}.txt",
+        "x_{1,2}",
         "is it close(fd)?",
         "find .eslintrc files",
         "${1}",
@@ -100,3 +108,8 @@ def test_the_lines_that_match_are_found(regex, lines):
     found = pattern_of(regex)
     assert found is not None
     assert found.matching(["a = 1", "b = 2", "bb(3)", "  c", "bc()"]) == lines
+
+
+@pytest.mark.parametrize("regex", ["bb(3)", "bb(3"])
+def test_what_matches_nothing_may_be_the_text_itself(regex):
+    assert Pattern(regex, "bb 3").matching(["bb3x", "a = bb(3)"][1:]) == [0]

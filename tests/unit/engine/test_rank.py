@@ -36,6 +36,20 @@ def fused(lexical, semantic, *, query=SENTENCE, weights=HALF):
     return {hit.chunk.key: hit.score for hit in hits}
 
 
+# -- names in plain words --------------------------------------------------------------------
+
+
+def test_beside_the_definition_of_a_spelled_out_name_its_file_is_not_likely():
+    definition = stored("mark.go", 0, text="func WaitForMark() {}", symbols=["WaitForMark"])
+    others = [stored("mark.go", n, text="wait for a mark", total_chunks=4) for n in (1, 2, 3)]
+    caller = stored("txn.go", text="wait for the mark")
+    found = candidates({definition: 5.0, caller: 4.0} | dict.fromkeys(others, 4.5))
+    first, *behind = best(Query("wait for mark"), found, [], 5)
+    assert first.chunk == definition
+    assert max(hit.likelihood for hit in behind) < first.likelihood / 2
+    assert "txn.go" in names(behind)[:2]
+
+
 # -- fusion ----------------------------------------------------------------------------------
 
 

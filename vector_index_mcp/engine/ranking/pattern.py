@@ -17,11 +17,11 @@ _SIGNS = re.compile(
     r"|\w \.[*+]\??[\w\\]"  # `raise .*Error`
     r"|^\.[*+]\w"
     r"|\[\^?[\w-]+\][+*{]"
-    r"|\[\^[^\]\s]{1,99}\]"
-    r"|\[(?:\w-\w)+\]"  # `x[0]` is code, `[id].tsx` a path
+    r"|\[\^(?!\w{1,99}\])[^\]\s]{1,99}\]"  # `[^1]` is a footnote, or an index of C#
+    r"|\[(?:[a-z]-[a-z]|[A-Z]-[A-Z]|\d-\d)+\]"  # `x[0]` and `x[i-1]` are code
     r"|\[(?:[A-Z][a-z]|[a-z][A-Z])\]\w"  # `[Tt]imeout`
-    r"|\w\{\d{1,3},\d{0,3}\}"
-    r"|^\S*\w\(\w+\)[?*+](?:[^\s.?]|$)"  # `get(_all)?`
+    r"|[A-Za-z]\{\d{1,3},\d{0,3}\}(?!\.)"  # `a{1,2}.txt` is a glob
+    r"|\(_\w{1,99}\)\?"  # `get(_all)?`; `open(path)?` is Rust
     r"|\([^\s()|]{1,99}(?:\|[^\s()|]{1,99}){1,99}\)"
     r"|\(\?[:=!<iP]"
     r"|^\^[^\W\d]"  # `^1.2.3` is a release
@@ -52,7 +52,8 @@ class Pattern:
     def matching(self, lines: Sequence[str]) -> list[int]:
         """Return the indexes of the lines that match, in any case if none does so.
 
-        RE2 matches: unlike `re`, it takes no longer than the lines are long.
+        If none does even then, these are the lines that have the expression as a text: it may be
+        code. RE2 matches: unlike `re`, it takes no longer than the lines are long.
         """
         import pyarrow as pa  # 0.1 s, which only a command that searches for a pattern waits for
         import pyarrow.compute as pc
@@ -63,10 +64,10 @@ class Pattern:
                     pa.array(lines, pa.string()), self.regex, ignore_case=ignore_case
                 )
             except pa.ArrowInvalid:  # no expression of RE2's
-                return []
+                break
             if indexes := pc.indices_nonzero(found).to_pylist():
                 return [int(index) for index in indexes]
-        return []
+        return [index for index, line in enumerate(lines) if self.regex in line]
 
 
 def pattern_of(text: str) -> Pattern | None:
