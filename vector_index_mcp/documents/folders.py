@@ -72,5 +72,11 @@ def renamed(known: dict[str, Folder], wanted: dict[str, Folder]) -> dict[str, st
     return found
 
 
+def dropped(known: dict[str, Folder], wanted: dict[str, Folder]) -> set[str]:
+    """Return the names of those that are neither wanted as they are, nor only renamed."""
+    others = {name for name, folder in known.items() if wanted.get(name) != folder}
+    return others - renamed(known, wanted).keys()
+
+
 def _without_name(folder: Folder) -> tuple[object, ...]:
     return folder.path, folder.selection, folder.reading

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from vector_index_mcp.documents import catalog, editing, pulling, updating
 from vector_index_mcp.documents.configuration import Collection, Configuration, read, stamp_of
-from vector_index_mcp.documents.folders import folder_of, linked_now, renamed
+from vector_index_mcp.documents.folders import dropped, folder_of, linked_now, renamed
 from vector_index_mcp.documents.home import Home
 from vector_index_mcp.documents.language_model import LanguageModel
 from vector_index_mcp.documents.operations import Operations
@@ -148,8 +148,7 @@ class Documents:
     async def _is_being_saved(self, wanted: dict[str, Folder], stamp: object) -> bool:
         """Return whether a file by which the index would drop something changes in a moment."""
         known = {folder.name: folder for folder in self.index.folders}
-        changed = {name for name, folder in known.items() if wanted.get(name) != folder}
-        if not changed - renamed(known, wanted).keys():
+        if not dropped(known, wanted):
             return False
         await anyio.sleep(_SAVING_SECONDS)
         return stamp != await anyio.to_thread.run_sync(stamp_of, self.home.configuration)
@@ -177,12 +176,11 @@ class Documents:
         known = {folder.name: folder for folder in self.index.folders}
         for name, new in renamed(known, wanted).items():
             self.index.rename_folder(name, new)
-            known[new] = known.pop(name)
-        for name in [n for n, folder in known.items() if wanted.get(n) != folder]:
+        for name in dropped(known, wanted):
             self.index.remove_folder(name)
-            del known[name]
+        left = {folder.name for folder in self.index.folders}
         for name, folder in wanted.items():
-            if name not in known:
+            if name not in left:
                 self.index.add_folder(folder)
         self.configuration = found
 
