@@ -208,6 +208,8 @@ class Registry:
     async def _look_surely(self, tasks: TaskGroup) -> None:
         try:
             await self._look(tasks)
+            if not self._loading:
+                await self._tidy_up()
         except Exception:  # noqa: BLE001 - no dataset may end the service
             self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
             _log.exception("the datasets cannot be followed; tried again in %.0f s", self._pause)
@@ -233,7 +235,6 @@ class Registry:
                 tasks.start_soon(self._load, each)
         if not self._loading:
             self._known.set()
-            await self._tidy_up()
 
     def _is_due(self, found: Found) -> bool:
         entry = self._entries.get(found.path)
