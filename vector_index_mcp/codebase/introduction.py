@@ -31,12 +31,12 @@ _LICENSED = frozenset("licence licences license licensed licenses licensing".spl
 _AROUND_LICENSE = AROUND | frozenset(
     "distributed have how open or published released software source terms under we which".split()
 )
-_README = re.compile(
+_OF_PACKAGE = re.compile(r"doc\.go|(src/)?lib\.rs", re.IGNORECASE)
+_INTRODUCTION = re.compile(
     r"(\.github/|docs?/)?readme(\.(md|mdx|markdown|rst|adoc|asciidoc|org|txt))?"
-    r"|doc\.go|(src/)?lib\.rs",
+    rf"|{_OF_PACKAGE.pattern}",
     re.IGNORECASE,
 )
-_OF_PACKAGE = re.compile(r"doc\.go|(src/)?lib\.rs", re.IGNORECASE)
 _DESCRIBES = re.compile(r"^(?://!|/\*!|(?://|/\*)?\s{0,9}Package \w)", re.MULTILINE)
 """How the comments of Rust and Go begin that describe a package."""
 _LICENSE = re.compile(
@@ -62,7 +62,7 @@ _NAME = "introduction"  # in explanations
 def introducing(query: Query) -> re.Pattern[str] | None:
     """Return a pattern of the paths that answer a question about the whole; None for others."""
     if asks_for_whole(query):
-        return _README
+        return _INTRODUCTION
     return _LICENSE if _asks_for_license(query) else None
 
 
@@ -106,7 +106,7 @@ async def introduced(
     for key in sorted(known, key=_rank_of):
         rows = (await store.rows([key])).get(key, [])
         chunks = [chunk for chunk, _ in rows]
-        is_code = _OF_PACKAGE.fullmatch(key) is not None
+        is_code = _is_of_package(key)
         if is_code:  # it may have a license alone
             chunks = [chunk for chunk in chunks if _DESCRIBES.search(chunk.text)]
         if chunks:
@@ -117,8 +117,12 @@ async def introduced(
     return None
 
 
+def _is_of_package(key: str) -> bool:
+    return _OF_PACKAGE.fullmatch(key) is not None
+
+
 def _rank_of(key: str) -> tuple[bool, int, int, str]:
-    return "readme" not in key.lower(), len(PurePosixPath(key).parts), len(key), key
+    return _is_of_package(key), len(PurePosixPath(key).parts), len(key), key
 
 
 def beginning_of(texts: Sequence[str]) -> int:

@@ -52,22 +52,27 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
     texts = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
     result = result.model_copy(update=texts)
     if wanted.format == "grep":
-        is_nowhere = {*result.absent}.issuperset(query.identifiers) and not result.respelled
-        if result.absent and is_nowhere:  # what is near is no match
-            result = result.model_copy(update={"results": []})
-        for note in results.notes(result):
-            write(note, sys.stderr)
-        lines = results.grep_lines(result, query, wanted.folder)
-        for line in lines:
-            write(line)
-        if result.results and not lines:
-            write(_NO_LINE, sys.stderr)
-        elif query.pattern and len(result.results) >= wanted.most:
-            write(_LINES_OF_BEST.format(counted(wanted.most, "chunk")), sys.stderr)
-        return 0 if lines else 1
+        return _as_grep(result, query, wanted)
     rows = None if wanted.is_full else results.rows_of_terminal()
     write(results.readable(result, query, wanted.folder, results.paint_for(wanted.color), rows))
     return 0
+
+
+def _as_grep(result: SearchResult, query: Query, wanted: Search) -> int:
+    """Print lines on stdout, and what there is to say of them on stderr; see `of_search`."""
+    is_nowhere = {*result.absent}.issuperset(query.identifiers) and not result.respelled
+    if result.absent and is_nowhere:  # what is near is no match
+        result = result.model_copy(update={"results": []})
+    for note in results.notes(result):
+        write(note, sys.stderr)
+    lines = results.grep_lines(result, query, wanted.folder)
+    for line in lines:
+        write(line)
+    if result.results and not lines:
+        write(_NO_LINE, sys.stderr)
+    elif query.pattern and len(result.results) >= wanted.most:
+        write(_LINES_OF_BEST.format(counted(wanted.most, "chunk")), sys.stderr)
+    return 0 if lines else 1
 
 
 def of_status(status: "IndexStatus", *, as_json: bool) -> int:

@@ -41,7 +41,7 @@ class Outcome:
 
     def add(self, other: "Outcome") -> None:
         """Count `other` in."""
-        for name in ("read", "indexed", "unchanged", "skipped", "removed", "chunks"):
+        for name in {*Outcome.__slots__} - {"failures"}:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.failures = self.failures | other.failures
 
