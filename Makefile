@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test quick-tests all-tests again soak rules lint screenshot quality learn question-map learn-chunks likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
+.PHONY: help demo check test quick-tests most-tests long again soak rules lint screenshot quality learn question-map learn-chunks likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -45,17 +45,20 @@ in_memory = $(shell d=/dev/shm; [ -w $$d ] && [ $$(df -kP $$d | awk 'END { print
 check: $(VENV)/installed-dev ## lint, types, unit and contract tests, for every change
 	@$(MAKE) --no-print-directory --jobs 2 rules quick-tests
 
-test: $(VENV)/installed-dev ## lint, types and every test
-	@$(MAKE) --no-print-directory --jobs 2 rules all-tests
+test: $(VENV)/installed-dev ## lint, types and every test but the long ones
+	@$(MAKE) --no-print-directory --jobs 2 rules most-tests
 
 quick-tests: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,1000000)
 quick-tests: TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) # they seldom wait
 quick-tests: $(VENV)/compiled
-	EXAMPLES=0.1 $(PYTEST) -m "not slow" tests/unit tests/contract tests/test_*.py
+	EXAMPLES=0.1 $(PYTEST) -m "not slow and not long" tests/unit tests/contract tests/test_*.py
 
-all-tests: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
-all-tests: $(VENV)/compiled
-	$(PYTEST)
+most-tests long: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
+most-tests: $(VENV)/compiled
+	$(PYTEST) -m "not long"
+
+long: $(VENV)/compiled ## the long tests: loads, kills, full disks, whole libraries, real installations
+	$(PYTEST) -m long
 
 again: $(VENV)/installed-dev ## what failed in the last run, one test after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none

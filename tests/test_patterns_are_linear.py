@@ -72,7 +72,7 @@ def slow_texts(use: Use, most: int = MOST_ATTACKS) -> Iterator[tuple[str, str, s
                 yield (method, *attack)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_text_keeps_a_pattern_busy() -> None:
     """One test for all: collecting one for each would import the whole package in every tester."""
     found = {use.where: list(slow_texts(use)) for use in uses() if use.where not in EXCUSED}

@@ -20,7 +20,7 @@ from vector_index_mcp.processes import children
 from vector_index_mcp.serving.loading import index_of_texts, load_codebase, load_datasets
 from vector_index_mcp.settings import Settings
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 worker_embedder = partial(
     WorkerEmbedder, start_worker=children.start, remedy_of=lambda problem: f"remedy of {problem}"
 )

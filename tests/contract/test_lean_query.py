@@ -79,7 +79,7 @@ def of_library(model, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["default", *FAMILY])
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_query_is_computed_as_the_library_does(of_library, name):
     folder, expected = of_library[name]
     encoder = lean_query.load(as_model(Path(folder)))
@@ -88,7 +88,7 @@ def test_a_query_is_computed_as_the_library_does(of_library, name):
         np.testing.assert_allclose(encoder.encode(query), vector, atol=2e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "change"),
     [
@@ -114,7 +114,7 @@ def test_what_is_not_known_is_left_to_the_worker(model, tmp_path, file, change):
     assert lean_query.load(as_model(folder)) is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("size", [0, 7, 100, 5_000_000])
 def test_weights_that_are_cut_off_are_left_to_the_worker(model, tmp_path, size):
     folder = tmp_path / "model"
@@ -158,7 +158,7 @@ INNER = "encoder.layer.0.intermediate.dense.weight"
 BIAS = "encoder.layer.0.output.dense.bias"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -177,7 +177,7 @@ async def test_files_that_do_not_fit_together_are_left_to_the_worker(model, tmp_
     assert [await queries.embed("retry delay") for _ in range(2)] == [None, None]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_a_model_that_comes_back_is_found_when_somebody_looks_again(model, tmp_path):
     folder = tmp_path / "model"
     queries = Queries(str(folder))
@@ -212,7 +212,7 @@ anyio.run(main)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_weights_that_are_written_over_end_no_process_and_are_another_model(model, tmp_path):
     """They are mapped: a page that is not there any more is a SIGBUS."""
     folder = shutil.copytree(model.folder, tmp_path / "model")

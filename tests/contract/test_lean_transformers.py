@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.skipif(
         find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
     ),
-    pytest.mark.slow,
+    pytest.mark.long,
 ]
 
 MODEL = "all-MiniLM-L6-v2"

@@ -9,7 +9,7 @@ from tiny_models import LONG, TEXT
 from vector_index_mcp.engine.models import lean_query, worker
 from vector_index_mcp.engine.models.model import find_model
 
-pytestmark = pytest.mark.slow  # they load the library of models
+pytestmark = pytest.mark.long  # they load the library of models
 
 # Of many lengths, in no order, several of one length, more than one batch.
 TEXTS = [

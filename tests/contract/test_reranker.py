@@ -22,7 +22,7 @@ from vector_index_mcp.processes import children
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP and no pipe"),
 ]
 NEAR = 0.02  # some processors compute in bfloat16

@@ -579,7 +579,7 @@ def holding(folder, *words):
     return [path for path in files if all(word.encode() in path.read_bytes() for word in words)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store):
     await store.replace([document("a", "x")], 1, {})
     assert not store.upkeep.is_due
@@ -592,7 +592,7 @@ async def test_maintenance_is_due_after_many_commits_or_rows_and_then_done(store
     assert store.upkeep.is_due
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_a_quiet_moment_is_used_for_more_than_a_few_saves_only(store):
     await store.replace([document("a", "x")], 1, {})
     await store.maintain()
@@ -635,7 +635,7 @@ async def test_maintenance_is_overdue_after_very_many_rows(store):
     assert not store.upkeep.is_overdue
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_searches_answer_while_maintenance_reopens(store):
     documents = [document(str(number), "word") for number in range(20)]
     vectors = vectors_of(*documents)
@@ -664,7 +664,7 @@ def open_descriptors():
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors in /proc")
 async def test_maintenance_leaks_no_descriptors(store):
     async def round_trip(revision):
@@ -682,7 +682,7 @@ async def test_maintenance_leaks_no_descriptors(store):
     assert open_descriptors() <= before + 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_many_updates_leave_few_fragments_behind(store, tmp_path):
     documents = [document(str(number), f"word {number}") for number in range(5)]
     for update in range(1, 201):

@@ -102,7 +102,7 @@ def surprise(questions, code):
     return float(-np.log(np.diag(likely) / likely.sum(axis=1)).mean())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_turned_questions_are_nearer_to_what_answers_them(vectors):
     questions, code = vectors
     turned = surprise(question_map.turned(questions), code)
@@ -114,7 +114,7 @@ def test_turned_questions_are_nearer_to_what_answers_them(vectors):
     assert turned < backwards
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_question_is_turned_only_a_little(vectors):
     questions, _ = vectors
     assert ((question_map.turned(questions) * questions).sum(axis=1) > 0.7).all()

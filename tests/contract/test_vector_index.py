@@ -129,7 +129,7 @@ async def test_another_model_begins_without_the_index(store, documents):
     assert await nearest_keys(store, "text 7.py") == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_the_index_does_not_fall_to_pieces_over_many_changes(store, documents):
     await store.replace(documents, 1, vectors_of(documents))
     await store.maintain()

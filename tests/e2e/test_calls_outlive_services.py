@@ -151,6 +151,7 @@ def reason_in(answer):
     return answer["result"]["content"][0]["text"]
 
 
+@pytest.mark.long
 async def test_what_only_reads_is_asked_once_more(place):
     async with started(place) as (service, client):
         session = await begun(service, client)

@@ -148,6 +148,7 @@ def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
     assert "project/checks.py" in one.stdout
 
 
+@pytest.mark.long
 @needs_model
 def test_a_search_without_vectors_says_what_makes_some(place):
     settings = environment(place.folder)
@@ -285,6 +286,7 @@ def test_index_tells_what_it_did_on_stdout(indexed):
     assert rest[-1].startswith("no service keeps it up to date now; `search`, `serve PATH` or")
 
 
+@pytest.mark.long
 @needs_model
 def test_index_tells_how_long_it_took_with_the_vectors(place):
     began = time.monotonic()
@@ -295,6 +297,7 @@ def test_index_tells_how_long_it_took_with_the_vectors(place):
     assert took / 2 < float(told[1]) < took  # the rest is Python's own start
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.parametrize("named", ["gone", "project/README.md"])
 def test_a_folder_for_temporary_files_that_is_none_is_replaced_and_told_by_the_doctor(place, named):
@@ -310,6 +313,7 @@ def test_a_folder_for_temporary_files_that_is_none_is_replaced_and_told_by_the_d
     assert f"TMPDIR is {place.folder}/{named}, which cannot be written" in told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_service", [False, True])
 def test_index_ends_with_an_error_while_the_disk_is_full(place, small_disk, has_service):
     """With a model, so that vectors are waited for as well."""
@@ -394,6 +398,7 @@ def test_index_reads_what_changed_and_with_force_everything(indexed):
     assert forced.stdout.startswith("3 files seen; 3 indexed\n")
 
 
+@pytest.mark.long
 @posix_only
 def test_index_fails_when_a_file_failed_and_indexes_the_others(place):
     forbidden = place.project / "load.py"
@@ -511,6 +516,7 @@ def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(pla
     assert sums.endswith("the index is as the files are")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", ["chunks", "files", "none"])
 def test_verify_repairs_what_cannot_be_read(place, table):
     place.run("index", "project")
@@ -528,6 +534,7 @@ def test_verify_repairs_what_cannot_be_read(place, table):
     assert repaired.stdout.endswith("the index is as the files are\n")
 
 
+@pytest.mark.long
 @posix_only
 def test_verify_does_not_take_what_it_cannot_read_for_gone_or_changed(place):
     write(place.project, {"hidden/more.py": "def more():\n    return 1\n"})
@@ -547,6 +554,7 @@ def test_verify_does_not_take_what_it_cannot_read_for_gone_or_changed(place):
     assert place.run("verify", "project").returncode == 0
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.parametrize("command", [("index", "--force"), ("verify", "--repair")])
 def test_what_cannot_be_read_is_still_in_an_index_that_is_built_anew(place, command):
@@ -588,6 +596,7 @@ def test_a_library_that_may_abort_the_process_at_its_end_gets_no_chance(place):
         assert ran.stdout.endswith("\n") if status == 0 else "does not exist" in ran.stderr
 
 
+@pytest.mark.long
 @posix_only
 def test_output_that_nobody_reads_is_no_accident(indexed):
     reading, writing = os.pipe()
@@ -729,6 +738,7 @@ async def serves(folder: Path, *arguments: str) -> list[str]:
     return [hit["file_path"] for hit in found["results"]]
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 @pytest.mark.parametrize("arguments", [["--env-file", "e.env", "./index"], ["serve", "index"]])
 async def test_a_path_is_served_even_if_it_is_named_like_a_command(place, arguments):

@@ -51,6 +51,7 @@ async def answered(client, tool, **given):
     return result.structured_content
 
 
+@pytest.mark.long
 @needs_model
 async def test_a_dataset_that_is_dropped_in_is_found_in_other_words():
     with place_of({}) as place:
@@ -73,6 +74,7 @@ async def test_a_dataset_that_is_dropped_in_is_found_in_other_words():
             assert await best("E1234") == "docs/errors.md"
 
 
+@pytest.mark.long
 def test_the_command_lists_what_can_be_served_and_what_cannot():
     with place_of({}, **NO_MODEL) as place:
         root = place.folder / "datasets"

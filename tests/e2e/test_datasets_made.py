@@ -55,6 +55,7 @@ async def paths(place, root, dataset, query):
         return [each["path"] for each in result.structured_content["results"]]
 
 
+@pytest.mark.long
 @needs_model
 async def test_what_one_user_has_indexed_another_one_finds():
     with place_of(PROJECT) as mine, place_of({}) as theirs:
@@ -83,6 +84,7 @@ async def test_what_one_user_has_indexed_another_one_finds():
         assert list(root.iterdir()) == []
 
 
+@pytest.mark.long
 @needs_model
 async def test_a_folder_of_texts_becomes_a_dataset():
     with place_of(GUIDE) as place:
@@ -104,6 +106,7 @@ async def test_a_folder_of_texts_becomes_a_dataset():
         assert json.loads(again.stderr) == {"error": "Dataset 'guide' already exists"}
 
 
+@pytest.mark.long
 @needs_model
 def test_a_dataset_is_added_to_looked_at_and_examined():
     with place_of(GUIDE) as place:
@@ -241,6 +244,7 @@ def test_what_is_not_there_is_not_deleted():
 # -- for scripts that called the original's bridge ---------------------------------------------
 
 
+@pytest.mark.long
 @needs_model
 def test_a_script_gets_json_from_the_commands_of_the_bridge():
     with place_of(GUIDE) as place:

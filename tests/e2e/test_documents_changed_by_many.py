@@ -44,6 +44,7 @@ def add_by_hand(qmd: Qmd, name: str) -> None:
             editor.write(f"\n  {name}:\n    path: {qmd.place.folder / name}\n")
 
 
+@pytest.mark.long
 def test_no_collection_is_lost(qmd):
     other = elsewhere(qmd)
     names = {kind: [f"{kind}{n}" for n in range(COUNT)] for kind in ("one", "other", "hand")}

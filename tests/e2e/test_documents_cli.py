@@ -158,6 +158,7 @@ def test_a_whole_document_can_be_had_of_a_search(recorded_qmd):
     assert (found["body"], found.get("snippet")) == (README, None)
 
 
+@pytest.mark.long
 def test_collections_and_contexts_come_change_and_go(qmd):
     qmd.succeeds("update")
     folder = qmd.place.project / "More Notes"
@@ -253,6 +254,7 @@ def test_a_search_of_a_collection_that_is_not_there_fails(recorded_qmd, port, co
         assert (done.stdout, done.stderr, done.returncode) == told
 
 
+@pytest.mark.long
 def test_commands_at_once_wait_for_each_other_and_all_of_them_count():
     with qmd_of("alone") as qmd:
         names = [f"more{number}" for number in range(4)]

@@ -271,6 +271,7 @@ sys.meta_path.insert(0, Hook)
 """
 
 
+@pytest.mark.long
 @linux_only
 async def test_a_client_that_stops_reading_is_given_up_and_answered_once_it_reads_again(place):
     place.variables = with_import_hook(place.folder / "hook", LITTLE_PATIENCE, place.variables)

@@ -171,6 +171,7 @@ def test_there_is_no_log_before_a_service_ran(program):
 # -- looking ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_projects_and_what_they_hold_are_listed(filled):
     put(filled.place.folder, "tasks/todo-1.md", "# Release\n\n- [x] one\n- [ ] two\n")
     filled.says("import", str(filled.place.folder / "tasks"), "--project", "shop")
@@ -210,6 +211,7 @@ def test_the_log_tells_when_who_what(filled):
     assert "shop: Imported" in filled.says("log")
 
 
+@pytest.mark.long
 def test_the_diff_is_that_of_the_last_change_or_of_the_time_that_is_asked_for(filled):
     lines = filled.says("diff", "shop", "setup").splitlines()[1:]
     expected = ["--- knowledge/setup.md", "+++ knowledge/setup.md", "@@ -1 +1 @@", "-one", "+two"]
@@ -264,6 +266,7 @@ def test_what_would_be_restored_is_shown_and_done_only_if_somebody_says_so(fille
     assert filled.says("show", "shop", "setup") == "two\n"
 
 
+@pytest.mark.long
 def test_a_restored_project_is_as_it_was_and_the_command_that_undoes_it_is_told(filled):
     before = filled.git("rev-parse", "HEAD")
     undoing = filled.undoing("restore", "shop", "--to", "HEAD~2", "--yes")
@@ -275,6 +278,7 @@ def test_a_restored_project_is_as_it_was_and_the_command_that_undoes_it_is_told(
     assert "nothing to do" in filled.says("restore", "shop", "--to", before)
 
 
+@pytest.mark.long
 def test_a_running_service_answers_with_what_was_restored(filled):
     with client(filled) as call:
         assert call("get_knowledge_file", project_id="shop", filename="setup.md")["success"]
@@ -370,6 +374,7 @@ def test_there_are_colours_on_a_terminal_and_nowhere_else(filled):
     assert COLOUR not in on_terminal(filled, "diff", "shop")[0]
 
 
+@pytest.mark.long
 def test_nothing_of_others_is_obeyed_by_a_terminal(filled):
     put(filled.home, f"projects/{HOSTILE}/main.md", HOSTILE)
     put(filled.home, f"projects/shop/knowledge/{HOSTILE}.md", f"# {HOSTILE}\n\n## {HOSTILE}\n")
@@ -401,6 +406,7 @@ def test_nothing_of_others_is_obeyed_by_a_terminal(filled):
 # -- out and in, doctor, services ------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_project_is_exported_and_imported_again(filled):
     out = filled.place.folder / "out"
     assert filled.says("export", "shop", str(out)) == f"Wrote 3 files into {out}\n"
@@ -419,6 +425,7 @@ def test_what_is_left_out_is_named_and_changes_the_status(program):
     assert program.says("show", "mine", "good") == "x\n"
 
 
+@pytest.mark.long
 def test_the_doctor_finds_shows_and_mends(filled):
     assert filled.says("doctor").splitlines()[-1] == "12 checks: 12 ok"
     (filled.home / "projects/shop/knowledge/setup.md").write_bytes(b"\xff")
@@ -449,6 +456,7 @@ def test_a_project_whose_folder_was_renamed_is_not_listed_under_its_old_name(fil
     assert filled("list", "store").stderr == ""
 
 
+@pytest.mark.long
 def test_notes_that_are_gone_are_missed_by_every_command(filled):
     with client(filled) as call:
         assert call("get_storage_status")["success"]
@@ -464,6 +472,7 @@ def test_notes_that_are_gone_are_missed_by_every_command(filled):
     assert not filled.home.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "said"),
     [

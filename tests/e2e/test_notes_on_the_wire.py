@@ -86,6 +86,7 @@ async def test_there_are_no_prompts_and_completions(says_hello):
         assert (await called(wire, "list_todos", **P)) == {"todos": []}
 
 
+@pytest.mark.long
 async def test_ten_megabytes_are_kept_to_the_letter(monkeypatch):
     monkeypatch.setattr(processes, "MAX_LINE_BYTES", 4 * MOST_BYTES)
     unit = 'a"\\\n\t\x01\r\nü\u2028 ~~~'

@@ -261,6 +261,7 @@ def test_vim_takes_the_lines_for_places(folder, variables):
 # -- names that would be obeyed ----------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_no_name_reaches_the_terminal_as_it_is(tmp_path):
     variables = environment(tmp_path, **NO_MODEL, VECTOR_INDEX_LOG_LEVEL="DEBUG")
     project = write(tmp_path / "project", {f"{HOSTILE}.py": f"telling = 1  # {HOSTILE}\n"})
@@ -296,6 +297,7 @@ async def test_no_log_reaches_the_terminal_as_it_is(place):
     assert not OBEYED.search(ran.stdout.replace("\t", ""))
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 @pytest.mark.parametrize("columns", [40, 100])
 async def test_a_service_is_watched_on_a_terminal_from_before_its_start_to_its_end(place, columns):
@@ -371,6 +373,7 @@ async def test_a_service_of_another_version_is_told_of(place):
 # -- doctor ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 async def test_a_model_that_the_service_has_loaded_is_not_loaded_again(place):
     place.variables |= FAKE_MODEL
@@ -441,6 +444,7 @@ def test_the_doctor_tells_of_an_index_folder_that_cannot_be_written(tmp_path):
     assert "or set VECTOR_INDEX_LANCEDB_URI to a folder of your own" in ran.stdout
 
 
+@pytest.mark.long
 @needs_model
 def test_the_doctor_is_content_with_a_model(folder, variables):
     variables = variables | {"VECTOR_INDEX_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}

@@ -420,6 +420,7 @@ async def test_what_clients_ask_is_seen(tab, place):
     assert await tab.value("document.querySelector('#query').value") == "accept_connections"
 
 
+@pytest.mark.long
 async def test_a_query_that_is_asked_again_is_one_line(tab, place):
     for query in ["read config", "bind port", "read config"]:
         await place.run("search", place.project, query)

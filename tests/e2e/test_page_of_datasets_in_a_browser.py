@@ -73,6 +73,7 @@ async def fill(tab: Tab, **fields: str) -> None:
     await tab.value("document.querySelector('#make').requestSubmit()")
 
 
+@pytest.mark.long
 async def test_a_question_is_tried_and_hostile_texts_stay_texts(root, chromium):
     await put(root, texts=TEXTS, **HOSTILE)
     write(root / "bad/manifest.json", b"{")

@@ -119,6 +119,7 @@ async def fetched(machine, project, store):
         )
 
 
+@pytest.mark.long
 async def test_one_machine_publishes_and_another_one_answers(machines, origin, store):
     ci, laptop = machines("ci"), machines("laptop")
     first = ci.publish(ci.cloned(origin), store)
@@ -137,6 +138,7 @@ async def test_one_machine_publishes_and_another_one_answers(machines, origin, s
     assert laptop.run("verify", clone).returncode == 0
 
 
+@pytest.mark.long
 async def test_a_job_on_a_new_machine_makes_only_what_has_changed(machines, origin, store):
     first = machines("first")
     first.publish(first.cloned(origin), store)
@@ -191,6 +193,7 @@ async def test_a_job_that_checked_out_before_the_later_commit_was_pushed_leaves_
     assert git(clone, "status", "--porcelain", "--branch") == "## main"
 
 
+@pytest.mark.long
 async def test_jobs_at_once_all_succeed(machines, origin, store):
     put(origin, "new.py", "x = 1\n")
     jobs = [machines(f"job{n}") for n in range(2)]
@@ -209,6 +212,7 @@ async def test_jobs_at_once_all_succeed(machines, origin, store):
     assert now.last_run.files_indexed == 0
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.parametrize("at", range(11) if IS_LONG else [0, 4, 10])
 async def test_a_job_that_is_killed_leaves_what_is_published_and_the_next_one_ends_it(
@@ -228,6 +232,7 @@ async def test_a_job_that_is_killed_leaves_what_is_published_and_the_next_one_en
     assert now.last_run.files_indexed == 0
 
 
+@pytest.mark.long
 @posix_only
 @pytest.mark.parametrize("at", range(11) if IS_LONG else [0, 5])
 async def test_a_fetch_that_is_killed_is_ended_by_the_next_start(machines, origin, store, at):
@@ -243,6 +248,7 @@ async def test_a_fetch_that_is_killed_is_ended_by_the_next_start(machines, origi
     assert laptop.run("verify", clone).returncode == 0
 
 
+@pytest.mark.long
 async def test_a_store_that_is_not_there_costs_a_sentence(machines, origin, tmp_path):
     laptop = machines("laptop")
     now = await fetched(laptop, laptop.cloned(origin), tmp_path / "nowhere")
@@ -250,6 +256,7 @@ async def test_a_store_that_is_not_there_costs_a_sentence(machines, origin, tmp_
     assert now.last_run.files_indexed == 20
 
 
+@pytest.mark.long
 async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, store):
     ci = machines("ci")
     clone = ci.cloned(origin)
@@ -298,6 +305,7 @@ async def test_what_differs_from_the_commit_is_named(machines, origin, store):
     assert f"differ from the commit are published as they are: {named}\n" in done.stderr
 
 
+@pytest.mark.long
 async def test_whoever_publishes_while_another_process_writes_the_index_is_told_so(
     machines, origin, store
 ):
@@ -316,6 +324,7 @@ async def test_whoever_publishes_while_another_process_writes_the_index_is_told_
         assert ci.run("stop", "--all").returncode == 0  # of this machine's
 
 
+@pytest.mark.long
 def test_a_job_gives_its_vectors_to_the_team_as_well(machines, origin, store, tmp_path):
     job, vectors = machines("job"), tmp_path / "vectors"
     shared = {"VECTOR_INDEX_SHARED_CACHE": str(vectors)}

@@ -90,6 +90,7 @@ async def finds(client, query, *paths):
     await eventually(are_found, ANSWER_SECONDS)
 
 
+@pytest.mark.long
 async def test_both_are_found_and_followed_and_both_have_a_service(place):
     web, api = place.project / "src/cart.ts", place.folder / "api/api/prices.py"
     async with client_of(place, await installed(place)) as client:
@@ -103,6 +104,7 @@ async def test_both_are_found_and_followed_and_both_have_a_service(place):
             assert services == {str(place.project), str(place.folder / "api")}
 
 
+@pytest.mark.long
 @posix_only
 async def test_a_killed_service_is_started_again_and_a_stopped_one_not_waited_for(place):
     web, api = place.project / "src/cart.ts", place.folder / "api/api/prices.py"
@@ -125,6 +127,7 @@ async def test_a_killed_service_is_started_again_and_a_stopped_one_not_waited_fo
         await finds(client, "total_price", api, web)
 
 
+@pytest.mark.long
 @posix_only
 async def test_a_client_that_leaves_while_a_service_is_stopped_leaves_no_process(place):
     projects = (place.project, place.folder / "api")
@@ -145,6 +148,7 @@ async def test_a_client_that_leaves_while_a_service_is_stopped_leaves_no_process
             service.resume()
 
 
+@pytest.mark.long
 async def test_the_same_project_twice_is_one_and_no_project_is_told(place):
     again = place.folder / "again"
     again.symlink_to(place.project)

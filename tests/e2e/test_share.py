@@ -26,6 +26,7 @@ def machine(tmp_path):
     return lambda name, **more: Machine(tmp_path / name, **{**team, **more})
 
 
+@pytest.mark.long
 def test_what_one_machine_shares_another_does_not_embed(machine):
     job, laptop = machine("job"), machine("laptop")
     assert job("index").returncode == 0

@@ -142,6 +142,7 @@ async def test_tools_are_listed_before_anything_heavy_is_imported(tmp_path, mode
         assert "lancedb" in libraries_of(server.server)
 
 
+@pytest.mark.long
 @needs_model
 async def test_a_start_on_an_unchanged_project_reads_and_embeds_nothing(indexed):
     command = indexed.command
@@ -334,6 +335,7 @@ async def test_a_bad_argument_is_an_error_of_the_tool_that_names_it(shared, argu
 # -- the protocol and nothing else -----------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_stdout_carries_messages_only_even_if_a_library_prints(tmp_path):
     variables = environment(tmp_path, **NO_MODEL)
     variables = with_import_hook(tmp_path / "hook", CHATTER, variables)
@@ -351,6 +353,7 @@ async def test_stdout_carries_messages_only_even_if_a_library_prints(tmp_path):
         assert line in chatter
 
 
+@pytest.mark.long
 async def test_what_is_no_request_does_not_end_the_server(tmp_path):
     project = write(tmp_path / "project", {"a.py": "robustword = 1\n"})
     async with wired(

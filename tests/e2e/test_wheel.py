@@ -70,6 +70,7 @@ def metadata(wheel: Path) -> Message:
         return Parser().parsestr(archive.read(name).decode())
 
 
+@pytest.mark.long
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
@@ -113,6 +114,7 @@ def test_the_source_distribution_holds_what_is_told_of_it_and_nothing_else(built
     assert {name.partition("/")[0] for name in names} - {""} == {*SOURCES, *ADDED}
 
 
+@pytest.mark.long
 def test_what_pip_has_installed_indexes_a_project_and_finds_things_in_it(
     installed: Path, tmp_path: Path
 ) -> None:

@@ -83,7 +83,7 @@ def kill(pid, *, with_git):
             child.kill()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_kill_loses_no_answered_write_and_leaves_none_by_half(tmp_path):
     store = Killed(tmp_path / "store")
     for number in range(KILLS):

@@ -261,6 +261,7 @@ async def test_a_child_that_was_killed_while_it_waited_costs_the_next_file_nothi
     assert by_key(await crew.prepare_promptly(tasks)) == by_key(prepared_here(root, tasks))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
@@ -285,6 +286,7 @@ async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(
     assert "".join(entry.chunk.text for entry in found.document.entries) == text
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
     tasks = [Task(Folder(root), "a.kt"), *tasks_of(root)[:10]]
@@ -421,6 +423,7 @@ async def test_what_a_parser_prints_does_not_get_between_the_answers(root, crew)
     assert all(each.record.state == "indexed" for each in found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [
@@ -619,6 +622,7 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere its processor time runs out")
 def test_a_child_ends_with_a_parent_that_is_killed_even_deep_inside_a_parser(tmp_path):
     (tmp_path / "a.kt").write_text(ENDLESS_KOTLIN)
@@ -646,6 +650,7 @@ async def test_a_child_that_crashes_leaves_no_image_of_its_memory(root, crew):
     assert child.rlimit(psutil.RLIMIT_CORE)[0] == 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300 + 20 * SAVES)  # each saves a file of every language
 async def test_saves_in_no_language_let_memory_grow(root, crew):
     """Neither ours nor a child's, whatever a grammar leaks."""
@@ -673,6 +678,7 @@ async def test_a_child_that_ended_while_the_service_did_not_run_has_ended(monkey
     assert caplog.messages == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 def test_processor_time_is_limited_whatever_the_parent_has_ignored(tmp_path):
     (tmp_path / "a.kt").write_text(ENDLESS_KOTLIN)

@@ -82,6 +82,7 @@ def vectors(value):
     return pa.FixedSizeListArray.from_arrays(pa.array(numbers.ravel()), DIMENSION)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("column", "values"),
     [
@@ -180,6 +181,7 @@ async def test_a_table_that_is_used_where_it_lies_holds_no_links(root, tmp_path,
 # -- more than a table takes -----------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the memory that is used")
 async def test_a_table_that_takes_more_memory_than_its_files_explain_is_refused(root, monkeypatch):
     monkeypatch.setattr(conversion, "_bytes_of", lambda _: -1_000_000_000_000)  # allows nothing

@@ -584,6 +584,7 @@ async def test_an_error_of_ours_says_nothing_of_itself(client, documents, monkey
     assert "secret" not in detail(await client.get("/status"), 500)
 
 
+@pytest.mark.long
 async def test_sixteen_clients_at_once_lose_nothing(client, documents, tmp_path):
     folders = [tmp_path / "many" / str(number) for number in range(16)]
     for number, folder in enumerate(folders):

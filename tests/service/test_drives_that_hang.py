@@ -337,6 +337,7 @@ async def test_a_service_ends_although_the_drive_hangs_that_it_reads_from(
         assert hangs()
 
 
+@pytest.mark.long
 async def test_a_start_does_not_wait_for_a_folder_whose_drive_hangs(drive, remote, docs, tmp_path):
     with drive.hanging(30) as hangs:
         async with running([remote, docs], tmp_path) as index:

@@ -189,6 +189,7 @@ async def test_of_one_of_another_version_nothing_is_taken(root, monkeypatch, cha
     assert await prepared_after(finished(root), root, tasks) == by_key(prepared_here(root, tasks))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 async def test_a_text_that_its_parser_never_finishes_costs_the_head_start_alone(root):
     (root / "a.kt").write_text("class A\n@Test")

@@ -121,6 +121,7 @@ async def have_looked_at(codebase, paths):
     await converged(codebase)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(20))
 @given(scripts=scripts)
 async def test_an_index_kept_up_to_date_equals_one_built_from_scratch(tmp_path_factory, scripts):

@@ -270,6 +270,7 @@ async def test_a_bucket_does_as_well_as_a_folder(project, clone, bucket):
     await is_as_if_made_here(clone)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["folder", "bucket"])
 async def test_a_quota_that_is_used_up_while_fetching_stops_nobody(
     project, clone, store, bucket, kind, small_files, monkeypatch

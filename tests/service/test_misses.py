@@ -541,6 +541,7 @@ async def test_the_twins_of_a_function_come_first_also_those_of_its_file(tmp_pat
         assert {hit["file_path"] for hit in found["results"][3:]} < others.keys()
 
 
+@pytest.mark.long
 async def test_a_secret_in_a_skipped_file_is_not_told_letter_by_letter(tmp_path):
     token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0iL3oR6"
     code = f'var {"a,b=1;" * 1_000}k="{token}",initQueue=2;'

@@ -191,6 +191,7 @@ async def read_all(client, ended):
     return count
 
 
+@pytest.mark.long
 async def test_thirty_two_clients_lose_nothing(tmp_path):
     file = {"title": "t", "introduction": "i", "keywords": ["k"], "chapters": []}
     ended = anyio.Event()
@@ -239,6 +240,7 @@ def start(folder, name):
     )
 
 
+@pytest.mark.long
 def test_four_processes_on_one_store_lose_nothing(tmp_path):
     store, names = tmp_path / "store", [f"writer{n}" for n in range(PROCESSES)]
     processes = [start(tmp_path, name) for name in names]

@@ -89,6 +89,7 @@ async def test_what_was_deleted_elsewhere_leaves_no_ghost(both, is_ahead):
     assert made["todo_number"] == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 @pytest.mark.parametrize("place", ["projects/app/knowledge/sub", "docs"])
 async def test_a_folder_may_become_a_file_and_a_file_a_folder(both, place, is_ahead):
@@ -169,6 +170,7 @@ async def test_what_both_changed_in_main_texts_and_tasks_is_told_by_both(both):
         assert "a task, two" in str(answer)
 
 
+@pytest.mark.long
 async def test_two_versions_that_are_too_much_for_one_file_are_two_files(both):
     laptop, desktop = both
     half = "x" * (LARGEST_FILE_BYTES // 2 + 1_000)

@@ -65,6 +65,7 @@ def entries(machine):
 # -- large files -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 async def test_a_large_file_is_exchanged_and_left_alone(both, is_ahead):
     laptop, desktop = both
@@ -91,6 +92,7 @@ async def test_a_large_file_is_exchanged_and_left_alone(both, is_ahead):
     assert git(desktop.home, "status", "--porcelain") == ""
 
 
+@pytest.mark.long
 async def test_one_that_changes_and_goes_does_so_elsewhere(both):
     laptop, desktop = both
     for letter in (b"x", b"y"):
@@ -105,6 +107,7 @@ async def test_one_that_changes_and_goes_does_so_elsewhere(both):
     assert not (desktop.home / BIG).exists()
 
 
+@pytest.mark.long
 async def test_of_one_that_both_changed_both_versions_stay(both):
     laptop, desktop = both
     for machine, letter in ((laptop, b"x"), (desktop, b"y")):
@@ -119,6 +122,7 @@ async def test_of_one_that_both_changed_both_versions_stay(both):
     assert entries(laptop) == entries(desktop)
 
 
+@pytest.mark.long
 async def test_an_edit_of_one_is_not_replaced(both):
     laptop, desktop = both
     put_large(laptop)

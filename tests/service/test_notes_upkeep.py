@@ -9,6 +9,7 @@ from vector_index_mcp.notes.store import upkeep
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.long
 async def test_many_commits_are_packed_and_what_nothing_leads_to_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(upkeep, "_MOST_IN_A_FOLDER", 1)
     home = tmp_path / "store"

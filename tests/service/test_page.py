@@ -542,6 +542,7 @@ async def test_a_line_is_a_number(visitor, line):
     assert (status, found["error"]) == (400, "the line must be a number")
 
 
+@pytest.mark.long
 async def test_a_long_file_is_shown_around_its_line(project):
     many = "".join(f"line_{n} = {n}\n" for n in range(1, 40_001))
     broad = "# a sentence of many words, and so on\n" * 10 + "word " * 100_000 + "\n" + "end\n"

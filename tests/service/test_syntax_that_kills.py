@@ -55,6 +55,7 @@ async def holds(client, path, words):
     return any(words in hit["extracted_text_chunk"] for hit in results)
 
 
+@pytest.mark.long
 async def test_such_a_file_is_found_by_its_words_and_the_status_says_why(project):
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         status = await settled(client)
@@ -63,6 +64,7 @@ async def test_such_a_file_is_found_by_its_words_and_the_status_says_why(project
         assert status["cut_by_lines"] == {"Bird.kt": child_module.TOO_SLOW}
 
 
+@pytest.mark.long
 async def test_it_is_not_tried_again_until_it_changes(project, questions):
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         await settled(client)
@@ -105,6 +107,7 @@ child_main.main(*sys.argv[1:])
 """
 
 
+@pytest.mark.long
 async def test_one_that_cannot_even_be_cut_by_its_lines_is_not_tried_at_every_request(
     project, monkeypatch, questions
 ):

@@ -230,6 +230,7 @@ async def test_no_text_and_no_path_is_in_a_store(tmp_path, folder_uri):
     assert len(pack.read_bytes()) == 64 + FILES * (32 + 2 * 64)
 
 
+@pytest.mark.long
 async def test_three_jobs_write_while_two_machines_read(tmp_path, uri):
     jobs = [machine(tmp_path, f"job{n}") for n in range(3)]
     readers = [machine(tmp_path, f"reader{n}") for n in range(2)]
@@ -306,6 +307,7 @@ def entry_of(packs):
     return packs._prefix + name
 
 
+@pytest.mark.long
 async def test_a_pack_that_is_removed_meanwhile_is_only_missing(tmp_path, uri):
     await shared(tmp_path, uri)
     packs = await packs_in(uri, tmp_path)
@@ -357,6 +359,7 @@ def rewrite(folder, change):
     path.write_bytes(data[: shape.keys_end] + change(numbers).astype("<f2").tobytes())
 
 
+@pytest.mark.long
 async def test_a_pack_with_vectors_under_wrong_hashes_is_noticed(tmp_path, folder_uri, caplog):
     await shared(tmp_path, folder_uri)
     rewrite(tmp_path / "team", lambda numbers: np.roll(numbers, 1, axis=0))
@@ -373,6 +376,7 @@ async def test_a_pack_with_vectors_under_wrong_hashes_is_noticed(tmp_path, folde
     assert min(mine[each] @ own[each] for each in own) > 0.999_999
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [lambda numbers: numbers * np.nan, lambda numbers: numbers * 0, lambda numbers: numbers * 9],

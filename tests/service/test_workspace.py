@@ -375,6 +375,7 @@ async def test_a_project_that_does_not_answer_is_not_waited_for(client, services
     assert "site could not be searched: no answer within" in answer["note"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("patience", [None, 3.0])
 async def test_a_sample_is_found_although_the_first_project_fails(
     client, services, monkeypatch, patience

@@ -182,7 +182,7 @@ def test_a_snippet_is_short_and_in_its_place(text, wanted, start_line, most_char
         assert len(best) == max((len(words(line) & wanted) for line in lines), default=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["word\n", "word ", "x", "\n", "é ", "---\n", "漢", "a/b.c-"])
 def test_a_megabyte_keeps_nobody_waiting(unit):
     text = unit * (1_000_000 // len(unit))

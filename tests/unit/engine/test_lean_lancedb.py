@@ -106,6 +106,7 @@ assert CreateTableRequest(id=["a"]).to_dict()["id"] == ["a"]
     assert ran(code) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", ["_Datasets.__getattribute__", "_Later.__new__"])
 def test_a_lancedb_that_needs_more_than_is_known_gets_everything(broken: str) -> None:
     code = f"""

@@ -148,7 +148,7 @@ def test_no_value_keeps_us_busy(sign: str) -> None:
     masked(f"https://ada:abcde1{sign * 1_900}!@x.io\n")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(60)
 def test_no_beginning_repeated_keeps_us_busy() -> None:
     for case in TUNED.credentials[::8]:

@@ -1336,7 +1336,7 @@ def test_what_is_nested_without_end_is_kept():
         assert found.files == {path: b'{"x": 1}', path.replace("x.", "x (unreadable)."): junk}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_document_of_many_chapters_takes_no_time():
     lines = [f"## {number}\n\ntext\n\n" for number in range(20_000)]
     ours = "".join(line.replace("text", "ours") for line in lines)

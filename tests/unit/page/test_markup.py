@@ -124,7 +124,7 @@ def test_any_text_becomes_elements_that_json_can_hold(text):
     assert {element["tag"] for element in elements(found)} <= ALLOWED
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [
