@@ -88,7 +88,7 @@ def test_no_text_keeps_the_colours_busy() -> None:
     assert {language: texts for language, texts in found.items() if texts} == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "pattern",
     [

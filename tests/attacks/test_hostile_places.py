@@ -440,6 +440,7 @@ async def test_a_held_lock_of_the_service_is_told_in_time():
         await oracle.ends()
 
 
+@pytest.mark.long
 async def test_a_flooded_page_lets_its_user_in_and_nobody_else(another_user):
     with hostile_place(SEED) as (place, oracle, _):
         repository(place.project, oracle.canaries, random.Random(0))

@@ -326,7 +326,7 @@ async def test_a_read_only_disk_is_told(made, small_disk, tmp_path):
         await done(client, "delete_knowledge_file", **F)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_a_full_disk_is_told(made, small_disk, tmp_path):
     store = Path(shutil.copytree(made, small_disk / "store", symlinks=True))
     too_large, large = ("".join(Random(0).choices(LETTERS, k=k)) for k in (9_000_000, 1_500_000))

@@ -494,6 +494,7 @@ def test_status_lists_what_is_not_indexed_and_why(place):
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", said)
 
 
+@pytest.mark.long
 def test_verify_tells_which_files_are_not_as_the_index_says_and_repairs_them(place):
     place.run("index", "project")
     sound = place.run("verify", "project")

@@ -229,6 +229,7 @@ async def ask_and_ask(client: Wire, asked: list[int]) -> None:
     pytest.fail("somebody reads all that")
 
 
+@pytest.mark.long
 @linux_only
 async def test_a_client_that_stops_reading_costs_little_and_hinders_nobody(place):
     async with place.relayed() as deaf, place.relayed() as other:

@@ -101,6 +101,7 @@ async def test_an_index_that_cannot_be_loaded_costs_the_calls_that_need_it():
         assert answer["results"][0]["document"] == "style.md"
 
 
+@pytest.mark.long
 @needs_model
 async def test_what_was_written_is_found_in_other_words(call):
     for name in DOCUMENTS:

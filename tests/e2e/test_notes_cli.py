@@ -367,6 +367,7 @@ def test_somebody_who_says_yes_has_it_restored(filled):
     assert filled.says("show", "shop", "setup") == "one\n"
 
 
+@pytest.mark.long
 def test_there_are_colours_on_a_terminal_and_nowhere_else(filled):
     assert COLOUR not in filled.says("diff", "shop")
     assert f"{COLOUR}32m+new" in on_terminal(filled, "diff", "shop")[0]

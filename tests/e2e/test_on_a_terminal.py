@@ -340,6 +340,7 @@ def watching(place, log):
         process.wait()
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 async def test_without_a_terminal_every_change_is_a_line(place):
     log = place.folder / "watched.txt"
@@ -356,6 +357,7 @@ async def test_without_a_terminal_every_change_is_a_line(place):
     assert not OBEYED.search(log.read_text())
 
 
+@pytest.mark.long
 @pytest.mark.anyio
 async def test_a_service_of_another_version_is_told_of(place):
     hook = with_import_hook(place.folder / "other", ANOTHER_VERSION, place.variables)
@@ -433,6 +435,7 @@ async def test_the_doctor_asks_a_running_service_and_starts_none(place):
     assert re.search(r"ok +index: 3 chunks of 3 files", found.stdout)
 
 
+@pytest.mark.long
 def test_the_doctor_tells_of_an_index_folder_that_cannot_be_written(tmp_path):
     project = write(tmp_path / "project", PROJECT)
     (project / ".lancedb").mkdir()

@@ -301,6 +301,7 @@ BEFORE_REPEATED_SECONDS = 10.0
 """The status is sent every 15 s without a sign; what is seen earlier was sent for a reason."""
 
 
+@pytest.mark.long
 async def test_the_languages_that_there_are_can_be_chosen(tab, place):
     options = "[...document.querySelectorAll('#language option')].map((each) => each.textContent)"
     await tab.until(f"{options}.join() === 'any,markdown (1),python ({INDEXED - 1})'")

@@ -78,6 +78,7 @@ async def search(tab: Tab, query: str) -> None:
     await tab.until(f"{text_of('#summary')}.includes('document')")
 
 
+@pytest.mark.long
 async def test_each_context_is_a_paragraph(tab):
     await search(tab, "walruses")
     await tab.until(f"{text_of('#results .title')} === 'Monday'")

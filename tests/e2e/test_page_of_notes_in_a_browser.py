@@ -280,6 +280,7 @@ async def test_the_keyboard_is_enough(tab):
     assert await tab.value("document.activeElement.tagName") == "H2"
 
 
+@pytest.mark.long
 async def test_nothing_is_wider_than_the_window(tab, shop):
     commit = shop[0].git("rev-parse", "HEAD")
     views = {

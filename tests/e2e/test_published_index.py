@@ -170,6 +170,7 @@ async def test_an_older_commit_is_not_published_over_a_later_one(machines, origi
     assert not (old / ".lancedb").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("depth", [1, 2])
 async def test_a_job_that_checked_out_before_the_later_commit_was_pushed_leaves_that(
     machines, origin, store, depth

@@ -294,6 +294,7 @@ async def test_a_client_that_leaves_does_not_wait_for_what_is_never_answered(pla
     assert answer["error"]["message"].startswith("the client left before")
 
 
+@pytest.mark.long
 async def test_a_client_can_leave_while_its_service_hangs(place):
     variables = with_import_hook(place.folder / "hook", IMPATIENCE, place.variables)
     async with wired(place.project, cwd=place.folder, variables=variables) as client:

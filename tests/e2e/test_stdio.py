@@ -220,6 +220,7 @@ async def test_a_question_in_plain_words_finds_the_file_that_answers_it(shared):
     ].file_path == "shop/cart.py"
 
 
+@pytest.mark.long
 @needs_model
 async def test_the_commands_print_the_structured_results_of_the_tools(indexed):
     shared = indexed.session
@@ -380,6 +381,7 @@ async def worker_of(server) -> psutil.Process:
     return worker
 
 
+@pytest.mark.long
 @needs_model
 @pytest.mark.parametrize(
     "end",

@@ -200,6 +200,7 @@ async def test_an_idle_service_waits_for_who_has_a_link(place):
     await eventually(lambda: not place.processes())
 
 
+@pytest.mark.long
 async def test_an_open_page_is_a_client_until_it_is_closed(place):
     place.variables["VECTOR_INDEX_SERVICE_IDLE_MINUTES"] = str(SHORT_MINUTES)
     async with AsyncExitStack() as page:

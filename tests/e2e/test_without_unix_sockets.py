@@ -90,6 +90,7 @@ async def test_who_does_not_know_the_secret_gets_nothing(place, words):
     assert json.loads(answer) == {"refused": "the secret is wrong"}
 
 
+@pytest.mark.long
 async def test_the_port_is_open_to_this_machine_alone_and_the_record_to_this_user(place):
     await place.run("search", place.project, "parse_config")
     assert place.endpoint.record.stat().st_mode & 0o077 == 0

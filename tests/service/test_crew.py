@@ -197,6 +197,7 @@ async def test_a_file_whose_syntax_takes_a_child_along_is_cut_by_its_lines(
     assert [(each.document, each.record) for each in unchanged] == [(None, found.record)]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("with_odd_children")
 @pytest.mark.parametrize("name", ["deadly.py", "endless.py"])
 async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root, crew, name):

@@ -942,6 +942,7 @@ async def three(root, monkeypatch):
         yield service
 
 
+@pytest.mark.long
 async def test_a_dataset_that_fails_is_not_counted_as_too_slow(three):
     found = await three.search(query("disk", "*"))
     assert {result.dataset for result in found.results} == {"sample"}
@@ -950,6 +951,7 @@ async def test_a_dataset_that_fails_is_not_counted_as_too_slow(three):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("named", "code"), [("broken", Code.PYTHON_BRIDGE_ERROR), ("slow", Code.SEARCH_TIMEOUT)]
 )

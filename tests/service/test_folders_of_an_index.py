@@ -413,6 +413,7 @@ async def files_with(index, word):
     return {hit.chunk.key for hit in answered.hits}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("impatient")
 async def test_a_drive_that_hangs_stops_neither_the_service_nor_the_other_folder(
     drive, remote, docs, embedder, tmp_path

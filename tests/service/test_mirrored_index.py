@@ -259,6 +259,7 @@ def bucket(monkeypatch):
         yield f"{server.new_bucket()}/team/index"
 
 
+@pytest.mark.long
 async def test_a_bucket_does_as_well_as_a_folder(project, clone, bucket):
     done = await published(project, bucket, branch="feature/a b")
     assert done.uploaded > 0
@@ -518,6 +519,7 @@ async def test_a_file_about_which_a_row_lies_is_indexed_anew(project, clone, sto
     await is_as_if_made_here(clone)
 
 
+@pytest.mark.long
 async def test_a_branch_in_a_bucket_is_published_again_after_a_change(project, clone, bucket):
     await published(project, bucket)
     for root in (project, clone):

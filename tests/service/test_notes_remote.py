@@ -415,6 +415,7 @@ async def test_what_somebody_edited_by_hand_is_merged_too(remote, homes):
         assert chapters == {"Auth": "Basic.", "Limits": "Ten a second.", "D": "d"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_gone", [False, True], ids=["changed", "removed"])
 @pytest.mark.parametrize("have_both_written", [False, True])
 async def test_what_somebody_saves_while_the_remotes_commits_are_taken_is_merged_too(

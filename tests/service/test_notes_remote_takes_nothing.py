@@ -47,6 +47,7 @@ def put(machine, path, text):
     whole.replace(file)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 @pytest.mark.parametrize("kind", ["ignored", "too-large"])
 async def test_what_is_in_no_history_is_not_replaced(both, kind, is_ahead):

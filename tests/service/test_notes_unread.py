@@ -271,6 +271,7 @@ async def test_a_link_in_place_of_a_folder_is_one_everywhere(both, is_ahead):
     assert "a folder on the other" not in await desktop.details()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_ahead", [False, True], ids=["forward", "merge"])
 @pytest.mark.parametrize("is_gone", [False, True], ids=["changed", "gone"])
 async def test_the_folder_of_a_submodule_is_never_touched(both, tmp_path, is_gone, is_ahead):

@@ -122,6 +122,7 @@ async def test_one_that_cannot_even_be_cut_by_its_lines_is_not_tried_at_every_re
         assert questions == []
 
 
+@pytest.mark.long
 async def test_who_saves_it_again_and_again_keeps_no_other_save_waiting(project, monkeypatch):
     monkeypatch.setattr(crew_module, "_SECONDS", 2.0 * PATIENCE_SECONDS)
     write(project, {"Bird.kt": "class Oriole\n"})

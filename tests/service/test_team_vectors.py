@@ -590,6 +590,7 @@ async def test_an_error_that_nobody_foresaw_switches_the_store_off_and_ends_noth
     assert "switched off: an error of this program (ZeroDivisionError)" in status.model.team_vectors
 
 
+@pytest.mark.long
 async def test_a_nest_of_folders_in_the_store_ends_nothing(tmp_path, folder_uri):
     await shared(tmp_path, folder_uri)
     with nested_in(next((tmp_path / "team").rglob("*.pack")).parent):

@@ -52,6 +52,7 @@ async def project(tmp_path):
     return root
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dimension", [64, 32])
 async def test_a_rebuild_ends_with_the_model_it_began_with(project, dimension):
     second = FakeEmbedder("second", dimension)

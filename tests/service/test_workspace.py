@@ -344,6 +344,7 @@ async def test_offset_goes_on_where_the_last_answer_ended(reader):
     assert [hit["file_path"] for page in pages for hit in page] == [h["file_path"] for h in every]
 
 
+@pytest.mark.long
 async def test_all_of_the_answer_keeps_to_the_budget(client, services):
     for name in ("shop", "site", "tool"):
         text = "".join(f"total_price_{number} = {number}\n" for number in range(300))

@@ -22,7 +22,7 @@ def filled(unit: str) -> str:
     return unit * (BYTES // len(unit))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

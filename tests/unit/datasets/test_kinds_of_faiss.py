@@ -74,7 +74,7 @@ def test_the_neighbours_are_those_that_faiss_finds(tmp_path, kind):
     assert (expected[:, 0] == ours[:, 0]).mean() >= 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("description", ["PQ8x4", "IVF8,PQ8x4", "PCA8,Flat", "NSG16"])
 def test_what_does_not_give_its_vectors_back_is_refused_with_what_to_do(tmp_path, description):
     index = made(description, faiss.METRIC_L2)

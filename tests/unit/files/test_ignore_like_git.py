@@ -145,7 +145,7 @@ def test_a_file_asked_for_alone_is_ignored_if_git_does_not_list_it(
     assert shown == by_git(repository)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(trees(), st.data())
 def test_a_project_in_a_folder_of_a_repository_finds_what_git_lists_below_it(

@@ -48,10 +48,12 @@ def ran(code: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.long
 def test_a_server_is_made_without_it() -> None:
     assert ran("lean_mcp.load(); server(); print(*there())") == []
 
 
+@pytest.mark.long
 def test_a_client_is_whole_for_whoever_imports_it() -> None:
     assert ran("lean_mcp.load(); assert works(); print(*there()[:1])") == ["mcp.client"]
 
