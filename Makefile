@@ -58,7 +58,7 @@ most-tests: $(VENV)/compiled
 	$(PYTEST) -m "not long"
 
 long: $(VENV)/compiled ## the long tests: loads, kills, full disks, whole libraries, real installations
-	$(PYTEST) -m long
+	$(PYTEST) -m long $$(grep -rlF mark.long tests --include='test_*.py') # collecting all takes longer
 
 again: $(VENV)/installed-dev ## what failed in the last run, one test after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none

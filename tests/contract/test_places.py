@@ -35,7 +35,7 @@ async def test_our_own_tables_are_examined(uri):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [3e38, float("inf"), 0.0])
+@pytest.mark.parametrize("number", [65_504.0, float("inf"), 0.0])
 async def test_a_vector_that_is_no_direction_is_refused_without_a_word_of_numpy(uri, number):
     index = await Index.open(str(uri))
     await index.store.set_dimension(4)

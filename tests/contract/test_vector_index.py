@@ -76,13 +76,13 @@ async def test_a_search_that_reads_the_winners_alone_finds_the_same(store, docum
         assert vectors.keys() == {c.chunk.document_id for c in nearest}
         for metric in ("dot", "l2"):  # of unit vectors the same, found without the index
             [first], _ = await texts.nearest(vector, 1, metric)
-            assert first.score == pytest.approx(1, abs=1e-5)
+            assert first.score == pytest.approx(1, abs=1e-4)
         matching = await texts.matching(words, 10)
         read = await texts.read([c.chunk for c in matching], ["file_path"])
         assert [row["file_path"] for row in read] == [wanted.key]
         assert [c.score for c in matching] == [c.score for c in await store.matching(words, 10)]
         found = await texts.vectors_of(matching)
-        assert [*found.values()][0] == pytest.approx(vector)
+        assert [*found.values()][0] == pytest.approx(vector, rel=1e-3)
     assert await texts.matching([], 10) == []
     assert await texts.read([], ["file_path"]) == []
 

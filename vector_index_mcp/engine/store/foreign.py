@@ -61,15 +61,16 @@ async def examine(uri: str, dimension: int | None) -> int:
         DamagedIndexError: If the table cannot be read, or this program could not have made it.
     """
     places.check(Path(uri))
-    expected = schema.CHUNKS
+    expected = [schema.CHUNKS]
     if dimension is not None:
-        expected = expected.append(schema.vector_field(dimension))
+        numbers = (schema.NUMBER, schema.OLD_NUMBER)
+        expected = [schema.CHUNKS.append(schema.vector_field(dimension, each)) for each in numbers]
     reach = Reach(uri)
     db = await connect(reach)
     count = 0
     with reach.asked("reading"):
         table = await db.open_table(table_names(0)[0])
-        if not (await table.schema()).equals(expected):
+        if await table.schema() not in expected:
             raise DamagedIndexError("its columns are not those of an index")
         if {name for index in await table.list_indices() for name in index.columns} - _INDICES:
             raise DamagedIndexError("it has an index over a column that we never index")
@@ -106,7 +107,7 @@ def _check_vectors(rows: pa.RecordBatch) -> None:
     else:
         column = rows.column("vector")
         present = column.filter(column.is_valid())
-        vectors = present.flatten().to_numpy().reshape(len(present), -1)
+        vectors = schema.numbers_of(present)
         with np.errstate(over="ignore", invalid="ignore"):  # too long for a number
             lengths = np.linalg.norm(vectors, axis=1) if len(present) else np.ones(1)
         is_right = column.is_valid().equals(embedded) and bool(

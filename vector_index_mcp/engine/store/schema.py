@@ -16,8 +16,11 @@ from vector_index_mcp.engine.types import (
     StoredChunk,
     UnembeddedChunk,
     Vector,
+    Vectors,
 )
 
+NUMBER, OLD_NUMBER = pa.float16(), pa.float32()
+"""The numbers of vectors. Half precision halves their space; cosines change by 1e-4 at most."""
 FORMAT = 5
 """Change this if an older program could not read what this one writes, or the other way round."""
 READABLE_FORMATS = (4, FORMAT)
@@ -87,9 +90,12 @@ CLAIM_COLUMNS = [
 """The file's key, and the columns of a Claim in the order of its fields; the last is optional."""
 
 
-def vector_field(dimension: int) -> pa.Field:
-    """Return the column `vector`, which is null until the chunk is embedded."""
-    return pa.field("vector", pa.list_(pa.float32(), dimension), nullable=True)
+def vector_field(dimension: int, number: pa.DataType = NUMBER) -> pa.Field:
+    """Return the column `vector`, which is null until the chunk is embedded.
+
+    The columns of older indexes are of `OLD_NUMBER`, and stay so: LanceDB converts what is written.
+    """
+    return pa.field("vector", pa.list_(number, dimension), nullable=True)
 
 
 def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
@@ -125,9 +131,13 @@ def chunk_rows(documents: Sequence[Document], revision: int) -> pa.Table:
 
 def with_vectors(rows: pa.Table, vectors: Mapping[str, Vector], dimension: int) -> pa.Table:
     """Return `rows` with a column `vector`, filled by chunk_hash; null where `vectors` has none."""
-    values = [vectors.get(key) for key in rows.column("chunk_hash").to_pylist()]
-    present = pa.array([value is not None for value in values], pa.bool_())
-    column = pa.array(values, type=pa.list_(pa.float32(), dimension))
+    found = [vectors.get(key) for key in rows.column("chunk_hash").to_pylist()]
+    present = pa.array([value is not None for value in found], pa.bool_())
+    lacking = np.zeros(dimension, "<f2")
+    numbers = np.array([lacking if value is None else value for value in found], "<f2")
+    column = pa.FixedSizeListArray.from_arrays(
+        pa.array(numbers.reshape(-1), NUMBER), dimension, mask=pc.invert(present)
+    )
     rows = rows.select([name for name in CHUNKS.names if name != "embedded"])
     rows = rows.append_column(CHUNKS.field("embedded"), present)
     return rows.append_column(vector_field(dimension), column)
@@ -214,8 +224,14 @@ def vectors_by(rows: pa.Table, column: str) -> dict[str, Vector]:
     ids = rows.column(column).to_pylist()
     if not ids:
         return {}
-    values = pa.concat_arrays(rows.column("vector").chunks).flatten().to_numpy()
-    return dict(zip(ids, values.reshape(len(ids), -1), strict=True))
+    column = pa.concat_arrays(rows.column("vector").chunks)
+    return dict(zip(ids, numbers_of(column), strict=True))
+
+
+def numbers_of(column: pa.FixedSizeListArray) -> Vectors:
+    """Return the vectors of a column that lacks none."""
+    values: Vectors = column.flatten().to_numpy().astype("<f4", copy=False)
+    return values.reshape(len(column), column.type.list_size)
 
 
 def claims(rows: pa.Table) -> dict[str, list[Claim]]:
