@@ -234,6 +234,7 @@ READS_ENVIRONMENT = {
     "console/ui.py",  # whether there is a screen
     "console/results.py",  # whether its user wants colours
     "console/colours.py",  # likewise
+    "__main__.py",  # how many threads numpy has, unless its user says
     "cli.py",  # where the settings file lies
     "console/hosting.py",  # how much the notes log, as their contract says
     "console/datasets/arguments.py",  # the variables of the program whose place it takes

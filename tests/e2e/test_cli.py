@@ -641,6 +641,22 @@ def test_what_is_printed_survives_a_terminal_that_lacks_its_characters(place):
     assert "na\\xefve.py" in ran.stdout
 
 
+def test_a_search_in_this_process_computes_with_one_thread_as_a_service_does(indexed, tmp_path):
+    code = """
+import os, sys
+class Watch:
+    def find_spec(name, *_):
+        if name == "numpy":
+            print("numpy with", os.environ.get("OPENBLAS_NUM_THREADS"), file=sys.stderr)
+sys.meta_path.insert(0, Watch)
+"""
+    calm = environment(indexed.folder, **NO_MODEL)
+    calm.pop("OPENBLAS_NUM_THREADS")
+    variables = with_import_hook(tmp_path / "hook", code, calm)
+    found = run(*SEARCH, "project", "parse_config", cwd=indexed.folder, variables=variables)
+    assert "numpy with 1\n" in found.stderr, found.stderr
+
+
 @pytest.mark.parametrize(
     ("option", "expected"),
     [

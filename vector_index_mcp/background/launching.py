@@ -36,9 +36,6 @@ _HOST_ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_MMAP_THRESHOLD_": "131072",
     "MALLOC_TRIM_THRESHOLD_": "131072",
-    # numpy embeds queries, and its threads wait for each other on a busy machine: with a process on
-    # each of two cores, a query took 23 ms with one thread and 82 ms with two (measured).
-    "OPENBLAS_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 
