@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import anyio
 
@@ -36,12 +36,8 @@ class DirtyQueue:
     def touch(self, paths: Iterable[str]) -> None:
         """Note that something happened at `paths`."""
         paths = list(paths)
-        if not paths:  # nobody has to wake for that
-            return
         self._note_touch(paths)
-        self._unfinished.forget(paths)
-        self._debouncer.touch(paths, time.monotonic())
-        self._wake.set()
+        self._let_settle(paths)
 
     def touch_unfinished(self, paths: Iterable[str]) -> None:
         """Note that the files at `paths` were written, and are still open."""
@@ -57,8 +53,14 @@ class DirtyQueue:
         """Like `touch`, but does not make paths wait longer that wait already."""
         paths = list(paths)
         self._note_touch(paths)
-        if new := [path for path in paths if path not in self._debouncer]:
-            self.touch(new)
+        self._let_settle([path for path in paths if path not in self._debouncer])
+
+    def _let_settle(self, paths: Collection[str]) -> None:
+        if not paths:  # nobody has to wake for that
+            return
+        self._unfinished.forget(paths)
+        self._debouncer.touch(paths, time.monotonic())
+        self._wake.set()
 
     def _note_touch(self, paths: Iterable[str]) -> None:
         self.touch_count += 1
