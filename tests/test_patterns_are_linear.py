@@ -23,6 +23,8 @@ COMPILED_IN_FUNCTIONS = {
         "engine/ranking/signals.py",
         "_as_words",
     ),  # names, letter for letter, their parts perhaps separated
+    ("engine/ranking/signals.py", "_has"),  # a release's number, letter for letter
+    ("codebase/rendering.py", "_has_word"),  # a name, letter for letter
     ("documents/absent.py", "names_outside"),  # a query's name of 100 characters, with short gaps
     ("engine/prose/fragments.py", "_fragments_of"),  # letters and digits of a query
     ("page/handover.py", "remove_left"),  # names in a folder of the user's own

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # imports LanceDB, for which `tools` must not wait
 _MASKED = re.compile(r"\*{4}")
 """How a masked credential begins. Other texts may contain it, too: use it only for files in which
 credentials were masked."""
-_WORD = re.compile(r"\w")
 _MOST_OTHERS, _NAMES_OF_OTHER, _LONGEST_HEADING = 3, 2, 60
 _AROUND_CHARS = 120  # of an answer without its hits, for the names of its fields
 
@@ -175,18 +174,8 @@ def _may_show(snippet: str, text: str, name: str) -> bool:
 
 def _has_word(text: str, name: str) -> bool:
     """Whether a name stands in a text, and not only as a part of another one."""
-    around = (
-        f"{text[start - 1 : start]}{text[start + len(name) : start + len(name) + 1]}"
-        for start in _places_of(text, name)
-    )
-    return any(not _WORD.search(each) for each in around)
-
-
-def _places_of(text: str, name: str) -> Iterator[int]:
-    start = text.find(name)
-    while start >= 0:
-        yield start
-        start = text.find(name, start + 1)
+    alone = rf"(?<!\w){re.escape(name)}(?!\w)"
+    return name in text and re.search(alone, text) is not None
 
 
 def _reasons(why: "Why") -> Reasons:
