@@ -11,7 +11,7 @@ from serving import call, codebase_of, converged, failing_call, served, serving,
 from waiting import eventually
 from writing import write
 
-from vector_index_mcp.codebase import service
+from vector_index_mcp.codebase import service, wanted
 from vector_index_mcp.errors import StoreError
 from vector_index_mcp.files import secrets
 from vector_index_mcp.indexing.answering import checking
@@ -415,6 +415,15 @@ async def test_where_no_word_of_a_question_stands_no_result_is_likely(client):
     found = await call(client, "search_index", query="zebra xylophone")
     assert "'zebra' or 'xylophone'. No result is likely" in found["note"]
     assert "No result" not in (await call(client, "search_index", query="zebra card"))["note"]
+
+
+@pytest.mark.parametrize("word", ["quokka", "card"])
+async def test_all_words_of_a_question_count_though_three_are_told(client, monkeypatch, word):
+    monkeypatch.setattr(wanted, "UNLIKELY", 0.0)  # by its score, it is likely
+    found = await call(client, "search_index", query=f"zebra xylophone kumquat ballet {word}")
+    assert "'zebra' or 'xylophone' or 'kumquat'." in found["note"]
+    assert "quokka" not in found["note"]
+    assert ("No result is likely" in found["note"]) == (word == "quokka")
 
 
 async def test_behind_a_name_that_stands_nowhere_only_what_has_a_score_is_shown(client):

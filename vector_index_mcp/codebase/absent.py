@@ -6,6 +6,7 @@ An answer has to name them, since a reader would take the nearest hit for a matc
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.store import Store
@@ -45,10 +46,20 @@ _SAYS_LITTLE = frozenset(
 _LONGEST_ASKED = 12  # words of a query; a longer one is a pasted text, such as a log
 
 
-async def absent(
-    store: Store, query: Query, texts: Sequence[str], filters: Filters
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The identifiers of `query` that no chunk contains, and the other words that none contains.
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """What of a query no chunk contains; of many words, the first few."""
+
+    names: tuple[str, ...] = ()
+    """Its identifiers."""
+    others: tuple[str, ...] = ()
+    """Its other words."""
+    is_all: bool = False
+    """Whether it is a question none of whose words, few or many, stands in a chunk."""
+
+
+async def absent(store: Store, query: Query, texts: Sequence[str], filters: Filters) -> Absent:
+    """What of `query` no chunk contains.
 
     Args:
         store: Where to look.
@@ -60,7 +71,7 @@ async def absent(
         StoreError: If the index cannot be read.
     """
     if len(query.tokens) > _LONGEST_ASKED:
-        return (), ()
+        return Absent()
     spelled = _spelled(texts)
     acronyms = _acronyms_of(query)
     names = [name for name in query.identifiers if not _stands_in(spelled, name, acronyms)]
@@ -70,16 +81,22 @@ async def absent(
     subject = [word for word in query.subject if word not in ignored] or query.subject
     whole = [word for word in subject if not _is_fragment(word, query)]
     others = [w for w in whole if w not in known and not _stands_in(spelled, w, acronyms)]
+    # The words of a question are all looked up as long as nothing has any of them.
+    may_be_all = query.is_question and not names and len(others) == len(query.subject) > 0
     lacking: list[str] = []
-    for word in [*names, *others][:_MOST_ASKED]:
-        is_acronym = word.lower() in acronyms
-        if len(lacking) < _MOST_REPORTED and await lacks(
-            store, word, filters, is_acronym=is_acronym
-        ):
+    asked = [*names, *others]
+    for word in asked if may_be_all else asked[:_MOST_ASKED]:
+        if len(lacking) >= _MOST_REPORTED and not may_be_all:
+            break
+        if await lacks(store, word, filters, is_acronym=word.lower() in acronyms):
             lacking.append(word)
-    return (
-        tuple(name for name in lacking if name in names),
-        tuple(word for word in lacking if word not in names),
+        else:
+            may_be_all = False
+    told = lacking[:_MOST_REPORTED]
+    return Absent(
+        tuple(name for name in told if name in names),
+        tuple(word for word in told if word not in names),
+        may_be_all,
     )
 
 

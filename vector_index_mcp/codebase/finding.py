@@ -43,6 +43,8 @@ class Findings:
     """The identifiers of the query that no searched file contains."""
     missing: tuple[str, ...] = ()
     """The other words of the query that no searched file contains."""
+    is_nowhere: bool = False
+    """Whether no searched file contains any word of the query, which is a question."""
     meant: Mapping[str, str] = field(default_factory=dict)
     """Names of the project that are spelled like one of these words, by the word."""
     respelled: str = ""
@@ -179,9 +181,8 @@ class _Search:
         found = Findings(hits, await self._why_none(hits), without_text=named.without_text)
         if not (found.why_none or (found.without_text and "/" in text)):
             texts = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
-            found.absent, found.missing = await absent.absent(
-                self.store, self.wanted.query, texts, self.filters
-            )
+            lack = await absent.absent(self.store, self.wanted.query, texts, self.filters)
+            found.absent, found.missing, found.is_nowhere = lack.names, lack.others, lack.is_all
             found.meant = await self._meant([*found.absent, *found.missing])
             found.remark = await self._left_out([*found.absent, *found.missing])
         asked = self.wanted.query

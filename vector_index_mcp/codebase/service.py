@@ -167,6 +167,7 @@ class Codebase:
         now = [f"{hit.chunk.key} {hit.chunk.text}" for hit in hits]
         names = outside(found.absent, now, what.query)
         missing = outside(found.missing, now, what.query)
+        is_nowhere = found.is_nowhere and missing == found.missing
         if names and not found.respelled:
             hits = _nearest(hits)
         skipped = "" if hits[offset:] else _all_skipped(len(hits), offset)
@@ -185,7 +186,7 @@ class Codebase:
                 w: found.meant[w] for w in (*names, *missing, found.no_file) if w in found.meant
             },
             respelled=found.respelled if names else "",
-            is_unlikely=not names and (what.is_unlikely(answered.hits) or what.is_nowhere(missing)),
+            is_unlikely=not names and (what.is_unlikely(answered.hits) or is_nowhere),
             why_none=skipped or found.why_none,
             note=note(
                 answered.lack,

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,12 +176,6 @@ class Wanted:
         if not is_judged or self.sample is not None or self.like is not None or not hits:
             return False
         return hits[0].likelihood < UNLIKELY
-
-    def is_nowhere(self, missing: Collection[str]) -> bool:
-        """Whether all words of a question are among those that no searched file contains."""
-        return (
-            bool(missing) and self.query.is_question and {*missing}.issuperset(self.query.subject)
-        )
 
     async def raise_if_path_fails(
         self, store: Store, embed: Callable[[], Awaitable[Vector | None]], error: StoreError
