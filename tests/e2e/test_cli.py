@@ -133,14 +133,19 @@ def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
     expected = {f"project/checks.py:{n}:{line}" for n, line in lines if "raise" in line}
     assert set(found.stdout.splitlines()) == expected
     assert int(re.search(r"(\d+) chunks match", found.stderr)[1]) > 100  # several pages
-    assert "Only the lines" not in found.stderr
+    assert "the lines of" not in found.stderr and "no single line" not in found.stderr
     few = place.run(*SEARCH, "project", r"raise \w+\(", "--format", "grep", "--top-k", "2")
     assert set(few.stdout.splitlines()) < expected
-    assert "Only the lines of the best 2 chunks are printed;" in few.stderr
+    assert "At most the lines of the best 2 chunks are printed;" in few.stderr
     none = place.run(*SEARCH, "project", r"raise\s+check_\w+", "--format", "grep")
     assert (none.stdout, none.returncode) == ("", 1)
     assert "No chunk matches the query as a regular expression" in none.stderr
     assert none.stderr.endswith("No single line matches; `--format text` shows what was found.\n")
+    write(place.project, {"calls.py": "check_1(2)\n", "broken.py": "check_1(\n    2\n)\n"})
+    over_lines = place.run(*SEARCH, "project", r"check_1\(\s*2", "--format", "grep")
+    assert over_lines.stdout == "project/calls.py:1:check_1(2)\n"
+    said = "In 1 chunk, no single line matches; `--format text` shows the whole text.\n"
+    assert over_lines.stderr.endswith(said)
     nowhere = place.run(*SEARCH, "project", "check_nothing_like_it", "--format", "grep")
     assert (nowhere.stdout, nowhere.returncode) == ("", 1)
     assert nowhere.stderr.startswith("No searched file contains `check_nothing_like_it`.\n")

@@ -25,7 +25,8 @@ _UNCOUNTED = (
     "node_modules and lock files"
 )
 _NO_LINE = "No single line matches; `--format text` shows what was found."
-_LINES_OF_BEST = "Only the lines of the best {} are printed; limit the search by `--glob`."
+_NO_LINE_OF = "In {}, no single line matches; `--format text` shows the whole text."
+_LINES_OF_BEST = "At most the lines of the best {} are printed; limit the search by `--glob`."
 _NOT_FOLLOWED = (
     "no service keeps it up to date now; `search`, `serve PATH` or an MCP client starts one"
 )
@@ -70,7 +71,10 @@ def _as_grep(result: SearchResult, query: Query, wanted: Search) -> int:
         write(line)
     if result.results and not lines:
         write(_NO_LINE, sys.stderr)
-    elif query.pattern and len(result.results) >= wanted.most:
+        return 1
+    if without := results.count_without_lines(result, query):
+        write(_NO_LINE_OF.format(counted(without, "chunk")), sys.stderr)
+    if query.pattern and len(result.results) >= wanted.most:
         write(_LINES_OF_BEST.format(counted(wanted.most, "chunk")), sys.stderr)
     return 0 if lines else 1
 

@@ -124,6 +124,13 @@ def grep_lines(result: SearchResult, query: Query, folder: str) -> list[str]:
     ]
 
 
+def count_without_lines(result: SearchResult, query: Query) -> int:
+    """Return in how many hits a regular expression matches several lines together, and no line."""
+    if query.pattern is None:
+        return 0
+    return sum(not query.pattern.matching(_grepped(hit)) for hit in result.results)
+
+
 def notes(result: SearchResult) -> list[str]:
     """Return the lines that `readable` adds to the results, for formats that hold only results."""
     lines = [miss(result)] if result.absent else []
@@ -134,13 +141,18 @@ def notes(result: SearchResult) -> list[str]:
 
 def _grep_lines(hit: SearchHit, query: Query, places: Sequence[Place]) -> Iterator[tuple[int, str]]:
     """Yield the numbers of lines of a hit, and their texts."""
-    lines = visible(hit.extracted_text_chunk, keep="\n\t").removesuffix("\n").split("\n")
+    lines = _grepped(hit)
     if query.pattern:
         indexes = query.pattern.matching(lines)
     else:
         indexes = [_line_that_matters(lines, hit, query, places)]
     for index in indexes:
         yield hit.start_line + index, lines[index].rstrip()
+
+
+def _grepped(hit: SearchHit) -> list[str]:
+    """Return the lines of a hit that can be printed."""
+    return visible(hit.extracted_text_chunk, keep="\n\t").removesuffix("\n").split("\n")
 
 
 def _line_that_matters(
