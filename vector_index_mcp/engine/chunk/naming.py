@@ -65,7 +65,7 @@ def owner_of(node: Node) -> str:
     )
     type_ = next(filter(None, named), None)
     while type_ is not None and type_.type != "type_identifier":
-        type_ = type_.named_children[0] if type_.named_child_count else None
+        type_ = next((each for each in type_.named_children if not each.is_extra), None)
     return name_of(type_) if type_ is not None else ""
 
 

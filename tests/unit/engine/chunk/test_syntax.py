@@ -115,6 +115,8 @@ def test_a_cpp_function_keeps_its_qualified_name(text, expected):
     [
         ("func (m *Mux) Handle(p string) { }", "method Mux.Handle"),
         ("func (Mux) Close() error { return nil }", "method Mux.Close"),
+        ("func (/* a */ m /* b */ * /* c */ Mux[ /* d */ T]) Handle() { }", "method Mux.Handle"),
+        ("func (m *( // c\nMux)) Handle() { }", "method Mux.Handle"),
         ("func (s *Stack[T, U]) Push(x T) { }", "method Stack.Push"),
         ("func (s Stack[K]) Pop() (x K) { return }", "method Stack.Pop"),
         ("func () f() { }", "method f"),
