@@ -114,8 +114,8 @@ class Indexer:
     @property
     def saved_path_count(self) -> int:
         """The same without files that are set aside, or kept open and may be written again."""
-        late = self._pipeline.crew.late_count
-        return self.pending_path_count - late - len(self.queue) + self.queue.saved_count
+        waiting = self.queue.saved_count + len(self._scanned) + len(self.renames)
+        return waiting + self._in_hand
 
     @property
     def is_in_error(self) -> bool:
