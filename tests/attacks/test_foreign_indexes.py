@@ -199,6 +199,18 @@ async def test_an_open_folder_of_ours_is_closed_unless_it_holds_other_things(pro
     assert (project / ".lancedb").stat().st_mode & 0o777 == (0o755 if other else 0o700)
 
 
+@pytest.mark.parametrize("uri", [".", "src/..", "{project}"])
+async def test_an_index_is_not_made_in_the_folder_that_it_is_of(project, uri):
+    """Its own files would be indexed, again and again: each commit makes some."""
+    before = state_of(project)
+    codebase = codebase_of(project, FakeEmbedder(), uri=uri.format(project=project))
+    async with codebase.running():
+        await converged(codebase)
+        assert "is the project itself; name a folder" in codebase.index.displaced
+        assert len((await codebase.search("apple", 5)).hits) > 0
+    assert state_of(project) == before
+
+
 @pytest.mark.parametrize("role", [Role.KEEPER, Role.READER])
 async def test_a_shipped_index_is_never_served(project, role):
     await lying_index(project / ".lancedb", project)

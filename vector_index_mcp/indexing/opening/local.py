@@ -254,7 +254,7 @@ class Opener:
         """Whose files lie at the configured place; a link or a path that cannot be is foreign."""
         home, is_out = self._place.home, not can_hold(str(configured))
         if home is not None and configured.is_relative_to(home):
-            is_out = is_out or is_led_through_link(home, configured)
+            is_out = is_out or configured == home or is_led_through_link(home, configured)
         return Standing.FOREIGN if is_out else self._records.standing(configured)
 
     def _is_free(self) -> bool:

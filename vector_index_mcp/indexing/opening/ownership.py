@@ -368,7 +368,9 @@ def is_led_through_link(root: Path, folder: Path) -> bool:
 
 
 def why_left_alone(home: Path, folder: Path) -> str:
-    """Say why an index cannot lie in a folder below a project, and what would help."""
+    """Say why an index cannot lie in a project's folder or one below, and what would help."""
+    if folder == home:  # each commit would be a change to index
+        return f"{folder} is the project itself; name a folder in it that is the index's own"
     if is_led_through_link(home, folder):
         why = "is a link"
     elif os.path.lexists(folder) and is_of_another_user(folder):
