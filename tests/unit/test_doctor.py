@@ -191,6 +191,20 @@ def test_a_folder_that_everybody_may_write_is_warned_of(case):
     assert places.index_folder(case) == ok(case.subject.place.uri)
 
 
+def test_files_that_are_hidden_by_the_index_beside_them_are_warned_of(tmp_path):
+    case = make_case(tmp_path, tmp_path)
+    folder = case.index_folder
+    (folder / "chunks.lance").mkdir(parents=True)
+    for ours in (".gitignore", "index.lock", "index.mark"):
+        (folder / ours).touch()
+    assert places.index_folder(case) == ok(str(folder))
+    (folder / "main.py").touch()
+    assert places.index_folder(case) == warning(
+        f"{folder} holds 'main.py', too; nothing that lies there is indexed",
+        "give the index a folder of its own by VECTOR_INDEX_LANCEDB_URI",
+    )
+
+
 def test_an_index_elsewhere_is_nobodys_folder(tmp_path):
     case = make_case(tmp_path, tmp_path, lancedb_uri="s3://bucket/x")
     assert places.index_folder(case) == ok("s3://bucket/x is not on this machine")

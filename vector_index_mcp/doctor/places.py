@@ -6,9 +6,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from vector_index_mcp.doctor.finding import Case, Finding, failed, failed_by, ok, warning
+from vector_index_mcp.doctor.finding import Case, Finding, Verdict, failed, failed_by, ok, warning
 from vector_index_mcp.doctor.machine import existing
-from vector_index_mcp.errors import ProjectError, split_remedy
+from vector_index_mcp.errors import ProjectError, quoted, split_remedy
 from vector_index_mcp.files.folder import absence_of
 from vector_index_mcp.files.ignore import rule_files
 from vector_index_mcp.files.repository import told, top_of
@@ -17,6 +17,7 @@ from vector_index_mcp.files.users import is_of_another_user
 from vector_index_mcp.settings import PREFIX, SECRETS, Settings
 
 _HIDDEN = "***"
+_OURS = (".", "index.")  # how our files in an index's folder begin, besides its tables
 
 
 def git_rules(case: Case) -> Finding:
@@ -65,7 +66,25 @@ def index_folder(case: Case) -> Finding:
         return ok(f"{masked(case.subject.place.uri)[0]} is not on this machine")
     if _is_left_alone(case.index_folder, case.subject.place.home):
         return ok(f"{case.index_folder} belongs to another user; yours is in the state folder")
-    return _writable(case.index_folder, case.subject.remedies.place)
+    finding = _writable(case.index_folder, case.subject.remedies.place)
+    name = _other_file_in(case.index_folder, case.subject.place.home)
+    if not name or finding.verdict is not Verdict.OK:
+        return finding
+    return warning(
+        f"{case.index_folder} holds {quoted(name)}, too; nothing that lies there is indexed",
+        f"give the index a folder of its own by {case.subject.remedies.place}",
+    )
+
+
+def _other_file_in(folder: Path, home: Path | None) -> str:
+    """What the folder of an index in a project has besides the index; empty for nothing.
+
+    Names that begin with a dot are not shown by most programs, and may be those of our files.
+    """
+    if home is None or home not in folder.parents or not os.path.isdir(folder):
+        return ""
+    names = sorted(entry.name for entry in folder.iterdir())
+    return next((n for n in names if not (n.startswith(_OURS) or n.endswith(".lance"))), "")
 
 
 def _is_left_alone(folder: Path, home: Path | None) -> bool:
