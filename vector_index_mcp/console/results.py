@@ -16,6 +16,7 @@ from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResul
 from vector_index_mcp.codebase.lines import best_line
 from vector_index_mcp.codebase.places import Place
 from vector_index_mcp.codebase.text import miss, nothing_found
+from vector_index_mcp.engine.ranking.pattern import Pattern
 from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.errors import counted
 from vector_index_mcp.foreign import visible
@@ -128,7 +129,9 @@ def count_without_lines(result: SearchResult, query: Query) -> int:
     """Return in how many hits a regular expression matches several lines together, and no line."""
     if query.pattern is None:
         return 0
-    return sum(not query.pattern.matching(_grepped(hit)) for hit in result.results)
+    texts = [_grepped(hit) for hit in result.results]
+    left = ["\n".join(lines) for lines in texts if not query.pattern.matching(lines)]
+    return len(Pattern(f"(?m){query.pattern.regex}", "").matching(left)) if left else 0
 
 
 def notes(result: SearchResult) -> list[str]:

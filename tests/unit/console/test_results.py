@@ -6,7 +6,14 @@ import pytest
 from rich.ansi import AnsiDecoder
 
 from vector_index_mcp.codebase.hits import FileMetadata, Reasons, SearchHit, SearchResult
-from vector_index_mcp.console.results import grep_lines, notes, paint_for, plain, readable
+from vector_index_mcp.console.results import (
+    count_without_lines,
+    grep_lines,
+    notes,
+    paint_for,
+    plain,
+    readable,
+)
 from vector_index_mcp.engine.ranking.query import Query
 
 LOADER = 'class Loader:\n\n    # reads\n    def parse_config(self):\n\treturn "x" * 42\n'
@@ -74,6 +81,12 @@ def test_of_a_regular_expression_the_lines_that_match_are_printed_once():
     assert grep_lines(result(hit(), hit()), Query("parse_config"), ".") == [
         "src/load.py:13:    def parse_config(self):"
     ]
+
+
+def test_only_what_matches_over_several_lines_lacks_a_line():
+    found = result(hit(), hit("# none\n", "b.py"), hit("x(\n  parse_config)\n", "c.py"))
+    assert count_without_lines(found, Query(r"x\(\s+parse_config\)$")) == 1
+    assert count_without_lines(found, Query("parse_config")) == 0
 
 
 def test_the_lines_of_a_file_are_in_order_and_none_is_behind_its_end():
