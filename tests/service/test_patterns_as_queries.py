@@ -21,6 +21,7 @@ FILES = {
     "app/words.kt": "fun `keeps the word`() {\n  hold()\n}\n",
     "data/headers.txt": "Retry-After: 5\n",
     "data/more.txt": "x\n",
+    "app/windows.cs": "class Pane : Panel\r\n{\r\n    int depth;\r\n}\r\n",
 }
 
 
@@ -48,6 +49,8 @@ def counted(count, more=""):
         ("set-cookie|Retry-After", {"data/headers.txt"}, ""),
         (r"\bclass\s+server", {"app/server.py"}, ", if case is ignored"),
         (r"\d{3}-\d{4}", {"data/phones.txt"}, ""),  # which has no words
+        (r"^class \w+ : \w+$", {"app/windows.cs"}, ""),
+        (r"\bdepth;.*$\s+}", {"app/windows.cs"}, ""),
     ],
 )
 async def test_it_finds_all_that_matches_and_nothing_else(client, query, files, more):

@@ -13,7 +13,8 @@ from vector_index_mcp.errors import StoreError, counted
 
 _LIKELY = 0.95  # together: one of them is what somebody looks for
 _NAME = "pattern"  # in explanations
-_FLAGS = ("(?m)", "(?mi)")  # every line has a beginning; if nothing matches so, in any case
+# Each line has a beginning and an end, be that CRLF; if nothing matches so, in any case.
+_FLAGS = ("(?mR)", "(?mRi)")
 _NO_MATCH = "No chunk matches the query as a regular expression; its words were searched."
 _INVALID = (
     "The query is not a regular expression of Rust's syntax, which has no look-around and no "

@@ -110,6 +110,11 @@ def test_the_lines_that_match_are_found(regex, lines):
     assert found.matching(["a = 1", "b = 2", "bb(3)", "  c", "bc()"]) == lines
 
 
+def test_a_line_ends_before_its_carriage_return():
+    found = pattern_of(r"\w+\(\)$")
+    assert found.matching(["a()\r", "b() \r", "c()"]) == [0, 2]
+
+
 @pytest.mark.parametrize("regex", ["bb(3)", "bb(3"])
 def test_what_matches_nothing_may_be_the_text_itself(regex):
     assert Pattern(regex, "bb 3").matching(["bb3x", "a = bb(3)"][1:]) == [0]

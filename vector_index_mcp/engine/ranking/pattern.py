@@ -58,11 +58,10 @@ class Pattern:
         import pyarrow as pa  # 0.1 s, which only a command that searches for a pattern waits for
         import pyarrow.compute as pc
 
+        texts = pa.array([line.removesuffix("\r") for line in lines], pa.string())
         for ignore_case in (False, True):
             try:
-                found = pc.match_substring_regex(
-                    pa.array(lines, pa.string()), self.regex, ignore_case=ignore_case
-                )
+                found = pc.match_substring_regex(texts, self.regex, ignore_case=ignore_case)
             except pa.ArrowInvalid:  # no expression of RE2's
                 break
             if indexes := pc.indices_nonzero(found).to_pylist():
