@@ -146,6 +146,16 @@ def test_lines_of_a_regular_expression_are_those_that_grep_finds(place):
     assert over_lines.stdout == "project/calls.py:1:check_1(2)\n"
     said = "In 1 chunk, no single line matches; `--format text` shows the whole text.\n"
     assert over_lines.stderr.endswith(said)
+    said_to_be = place.run(*SEARCH, "project", "-E", "Error.3.va", "--format", "grep")
+    assert set(said_to_be.stdout.splitlines()) == {
+        line for line in expected if re.search("Error.3.va", line)
+    }
+    exactly = place.run(*SEARCH, "project", "-E", "error.3.va", "--format", "grep")
+    assert (exactly.stdout, exactly.returncode) == ("", 1)
+    few = place.run(*SEARCH, "project", "values?", "--format", "grep")  # may be text
+    assert len(few.stdout.splitlines()) > 100
+    text = place.run(*SEARCH, "project", "value?n", "--format", "grep")  # matches nothing
+    assert 0 < len(text.stdout.splitlines()) <= 5
     nowhere = place.run(*SEARCH, "project", "check_nothing_like_it", "--format", "grep")
     assert (nowhere.stdout, nowhere.returncode) == ("", 1)
     assert nowhere.stderr.startswith("No searched file contains `check_nothing_like_it`.\n")

@@ -1,5 +1,7 @@
 """A query that is a regular expression finds what it matches, as grep would."""
 
+from functools import partial
+
 import pytest
 from fakes import FakeEmbedder
 from serving import call, codebase_of, serving, settled
@@ -21,6 +23,7 @@ FILES = {
     "app/words.kt": "fun `keeps the word`() {\n  hold()\n}\n",
     "data/headers.txt": "Retry-After: 5\n",
     "data/more.txt": "x\n",
+    "app/stream.ts": "const items$ = of(items);\nconst others = items\n",
     "app/windows.cs": "class Pane : Panel\r\n{\r\n    int depth;\r\n}\r\n",
 }
 
@@ -97,6 +100,54 @@ async def test_pages_of_what_matches_do_not_overlap(client):
         page = await call(client, "search_index", query=r"\w+\s+\w+", top_k=2, offset=offset)
         paged += [(hit["file_path"], hit["start_line"]) for hit in page["results"]]
     assert paged == places
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        ("pass$", {"app/errors.py", "app/users.py"}),
+        (r"save!?$", {"app/account.rb"}),
+        ("Retry-?After", {"data/headers.txt"}),
+        ("done. .* one[.]", {"docs/todo.md"}),
+    ],
+)
+async def test_what_may_be_one_is_one_if_no_file_has_it_as_text(client, query, files):
+    answer = await call(client, "search_index", query=query)
+    assert {hit["file_path"] for hit in answer["results"]} == files
+    assert answer["note"].endswith(counted(len(answer["results"])))
+
+
+@pytest.mark.parametrize("query", ["items$", "forgot?en"])  # the first one also matches
+async def test_what_may_be_one_is_text_otherwise(client, query):
+    answer = await call(client, "search_index", query=query)
+    assert answer["results"]
+    assert "regular expression" not in (answer["note"] or "")
+
+
+async def test_what_is_said_to_be_one_is_one_and_nothing_else(client):
+    asked = partial(call, client, "search_index", regex=True)
+    answer = await asked(query="555.1234")
+    assert [hit["file_path"] for hit in answer["results"]] == ["data/phones.txt"]
+    assert answer["note"] == counted(1)
+    for query in ("SELF._client", "handle_got"):  # case counts, and words do not
+        answer = await asked(query=query)
+        assert answer["results"] == []
+        assert answer["note"] == "No chunk matches the query as a regular expression."
+    assert "*.zig" in (await asked(query="def", path="*.zig"))["note"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (r"(?<=def )handle_\w+", "the query is not a regular expression of Rust's syntax"),
+        ("(", "the query is not a regular expression of Rust's syntax"),
+        ("a" * 1_001, "query has 1,001 characters; 1,000 is the most"),
+    ],
+)
+async def test_what_is_said_to_be_one_and_is_none_is_refused(client, query, said):
+    refused = await client.call_tool("search_index", {"query": query, "regex": True})
+    assert refused.is_error
+    assert said in refused.content[0].text
 
 
 async def test_one_that_matches_nothing_is_searched_by_its_words(client):

@@ -103,7 +103,7 @@ async def test_what_every_agent_reads_before_it_begins_is_short(project, embedde
     assert all(argument["description"] for argument in said)
 
 
-TAKEN = "query, top_k, path, language, max_tokens, kind, similar_to, detail, offset, verbose"
+TAKEN = "query, top_k, path, language, max_tokens, kind, similar_to, regex, detail, offset, verbose"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ class Answer:
     """Files of hits that changed since they were indexed; they are queued to be indexed again."""
     is_hybrid: bool
     """Whether it was searched by meaning as well as by words."""
+    is_pattern: bool
+    """Whether the hits are what the query matches as a regular expression."""
     masked: frozenset[str]
     """Files of hits in which credentials were masked."""
     absent: tuple[str, ...]

@@ -36,6 +36,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("q", "question", "text", "search"), "query"),
     **dict.fromkeys(("file", "folder", "directory", "glob", "include", "file_path"), "path"),
     **dict.fromkeys(("lang", "extension", "file_type"), "language"),
+    **dict.fromkeys(("is_regex", "regexp", "use_regex"), "regex"),
 }
 """What other tools call an argument of `search_index`."""
 _LONGEST_SHOWN = 60  # characters of an unknown argument's name
@@ -149,6 +150,14 @@ class SearchArguments(_Arguments):
         ),
         WrapValidator(_no_longer_than("similar_to", LONGEST_PATH_CHARS)),
     ] = None
+    regex: Annotated[
+        bool,
+        Field(
+            description="query is a regular expression in Rust's syntax; without it, what looks "
+            "like one is taken for one"
+        ),
+        WrapValidator(_named("regex", "true or false")),
+    ] = False
     detail: Annotated[
         Detail,
         Field(
@@ -189,6 +198,7 @@ class SearchArguments(_Arguments):
             "language": self.language or "",
             "kind": self.kind or "",
             "similar_to": self.similar_to or "",
+            "regex": self.regex,
             "offset": self.offset,
         }
 

@@ -57,8 +57,8 @@ class Findings:
     """The path that the query is and that no file has; empty for none."""
     unjudged: str = ""
     """Why the cross-encoder did not rank the hits; empty if it did, or did not have to."""
-    is_by_meaning: bool = True
-    """Whether it was searched by meaning too, if that was possible."""
+    is_pattern: bool = False
+    """Whether they are what the query matches as a regular expression, not found by meaning."""
 
 
 class Finder:
@@ -151,13 +151,18 @@ class _Search:
 
     async def matching(self) -> Findings:
         """Find the chunks that match the query, behind a place or a text that it means."""
-        pattern, remark = self.wanted.query.pattern, ""
-        if pattern is not None:
-            matches, remark = await matched(pattern, self.limit, self.store, self.filters)
-            if matches:
-                return Findings(matches, is_by_meaning=False, remark=remark)
+        pattern = self.wanted.query.pattern
+        if pattern is None:
+            return await self._for_text()
+        matches, remark = await matched(pattern, self.limit, self.store, self.filters)
+        if matches:
+            return Findings(matches, is_pattern=True, remark=remark)
+        if pattern.is_wanted:
+            return Findings(why_none=await self._why_none([]) or remark, is_pattern=True)
+        if pattern.is_sure:
             self.question.rephrase(pattern.plain)
-        found = await self._for_text()
+        wanted = replace(self.wanted, query=self.wanted.query.as_answered(is_pattern=False))
+        found = await replace(self, wanted=wanted)._for_text()
         found.remark = found.remark or remark
         return found
 

@@ -117,6 +117,9 @@ class SearchResult(BaseModel):
 
     results: list[SearchHit]
     mode: Mode = Field(description="hybrid: by words and by meaning; lexical: by words only")
+    is_pattern: bool = Field(
+        False, description="Whether these are what the query matches as a regular expression"
+    )
     absent: list[str] = Field(
         [], description="The identifiers of the query that no searched file contains"
     )

@@ -26,10 +26,11 @@ def merge(
     absent = _in_all([result.absent for result in searched])
     respelled = _only({result.respelled for result in results.values()}) if absent else ""
     is_found = any(result.results and not _is_nearest(result) for result in results.values())
-    # If one project has the word, the file, or the name that was meant, the hits of the others are
-    # only the nearest ones: they are left out.
+    is_pattern = any(result.is_pattern and result.results for result in results.values())
+    # If one project has the word, the file, the name that was meant or what an expression matches,
+    # the hits of the others are only the nearest ones: they are left out.
     for name, result in results.items():
-        if is_found and _is_nearest(result):
+        if (is_found and _is_nearest(result)) or result.is_pattern != is_pattern:
             continue
         if result.respelled != respelled and (respelled or not absent):
             continue
@@ -46,6 +47,7 @@ def merge(
     return SearchResult(
         results=hits,
         mode=_mode_of(results),
+        is_pattern=is_pattern,
         absent=absent,
         meant={w: name for r in reversed([*results.values()]) for w, name in r.meant.items()},
         respelled=respelled,

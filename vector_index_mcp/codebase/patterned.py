@@ -1,5 +1,6 @@
 """Answers a query that is a regular expression with the chunks that match it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,17 +10,18 @@ from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.ranking.search import no_vector, search
 from vector_index_mcp.engine.store import Store
 from vector_index_mcp.engine.types import Filters, Hit, StoredChunk
-from vector_index_mcp.errors import StoreError, counted
+from vector_index_mcp.errors import QueryError, StoreError, counted
 
 _LIKELY = 0.95  # together: one of them is what somebody looks for
 _NAME = "pattern"  # in explanations
 # Each line has a beginning and an end, be that CRLF; if nothing matches so, in any case.
 _FLAGS = ("(?mR)", "(?mRi)")
-_NO_MATCH = "No chunk matches the query as a regular expression; its words were searched."
+_NO_MATCH = "No chunk matches the query as a regular expression"
 _INVALID = (
     "The query is not a regular expression of Rust's syntax, which has no look-around and no "
-    "backreferences; its words were searched."
+    "backreferences"
 )
+_BY_WORDS = "; its words were searched."
 _MOST_PLACED = 500  # chunks that match and have none of the words
 
 
@@ -38,26 +40,42 @@ async def matched(
 
     Returns:
         The hits, and a sentence that tells how many chunks match. Without hits: that none does, or
-        that the expression is invalid.
+        that the expression is invalid; empty if the query may be text.
 
     Raises:
+        QueryError: If what is said to be an expression is invalid.
         StoreError: If the index cannot be read any more.
     """
+    if not pattern.is_sure and await _is_text(pattern.regex, store, filters):
+        return [], ""
     within, count = filters, 0
     try:
-        for flags in _FLAGS:
+        for flags in _FLAGS[:1] if pattern.is_wanted else _FLAGS:
             within = replace(filters, text=flags + pattern.regex)
             if count := await store.contents.count(within):
                 break
-    except StoreError:  # of the expression; if not, the search for its words fails as well
-        return [], _INVALID
+    except StoreError as error:
+        await store.contents.count(filters)  # fails as well if it is not the expression
+        if pattern.is_wanted:
+            raise QueryError(f"{_INVALID[0].lower()}{_INVALID[1:]}") from error
+        return [], f"{_INVALID}{_BY_WORDS}" if pattern.is_sure else ""
+    if not count and pattern.is_wanted:
+        return [], f"{_NO_MATCH}."
     if not count:
-        return [], _NO_MATCH
+        return [], f"{_NO_MATCH}{_BY_WORDS}" if pattern.is_sure else ""
     found = await _best(pattern, limit, store, within)
     verb = "matches" if count == 1 else "match"
     ignored = ", if case is ignored" if within.text.startswith(_FLAGS[-1]) else ""
     remark = f"{counted(count, 'chunk')} {verb} the query as a regular expression{ignored}."
     return led(found, (), limit, name=_NAME, likely=_LIKELY), remark
+
+
+async def _is_text(regex: str, store: Store, filters: Filters) -> bool:
+    """Return whether a file contains what may be an expression as it is."""
+    try:
+        return await store.contents.has_match(re.escape(regex), filters)
+    except StoreError:  # a character that these expressions lack
+        return False
 
 
 async def _best(

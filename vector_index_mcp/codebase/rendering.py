@@ -66,6 +66,7 @@ def search_result(
             for hit, each in zip(answer.hits, details, strict=True)
         ],
         mode="hybrid" if answer.is_hybrid else "lexical",
+        is_pattern=answer.is_pattern,
         absent=list(answer.absent),
         missing=list(answer.missing),
         no_file=answer.no_file,

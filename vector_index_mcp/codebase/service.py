@@ -6,6 +6,7 @@ This module does not know who asks and how: the server calls its methods while `
 import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -105,6 +106,7 @@ class Codebase:
         language: str = "",
         kind: str = "",
         similar_to: str = "",
+        regex: bool = False,
         like: Likeness | None = None,
         offset: int = 0,
         wait_for_model: bool = False,
@@ -120,6 +122,7 @@ class Codebase:
             language: The programming language of the files; empty for all.
             kind: The kind of files, one of `kinds.Kind`; empty for all.
             similar_to: `path:line` of code; search for similar code elsewhere. Empty for none.
+            regex: Whether `query` is a regular expression; if not, it is one if it looks like one.
             like: Code of another project; search for similar code here.
             offset: How many of the best hits to skip.
             wait_for_model: Whether to wait until the model is loaded. Otherwise the model is loaded
@@ -132,7 +135,7 @@ class Codebase:
             StoreError: If there is no index, or none that can be read.
         """
         began = time.monotonic()
-        what = wanted(query, path, language, kind, similar_to, like)
+        what = wanted(query, path, language, kind, similar_to, regex=regex, like=like)
         found = Findings()
 
         async def find(store: Store, question: Question, most: int) -> list[Hit]:
@@ -155,6 +158,7 @@ class Codebase:
             wait_for_model=wait_for_model,
             on_loading=on_loading,
         )
+        what = replace(what, query=what.query.as_answered(is_pattern=found.is_pattern))
         answer = await self._answer(what, answered, found, offset, began)
         self.recent.note(asked(answer, asker))
         return answer
@@ -177,7 +181,8 @@ class Codebase:
             wanted=what,
             hits=hits,
             stale=answered.stale,
-            is_hybrid=found.is_by_meaning and not answered.lack,
+            is_hybrid=not (found.is_pattern or answered.lack),
+            is_pattern=found.is_pattern,
             masked=frozenset(hit.chunk.key for hit in hits if _has_masked(ledger, hit)),
             absent=names,
             missing=missing,

@@ -140,14 +140,18 @@ def _of_model(model: "ModelStatus") -> Iterator[str]:
         has = f"; the index has vectors of {model.name}" if model.name else ""
         yield f"model: unavailable{has}"
     else:
-        state = "off until it is needed" if model.state == "off" else model.state
-        yield f"model: {model.name or 'none used yet'}, {state}"
+        yield f"model: {model.name or 'none used yet'}, {state_of_model(model)}"
     if model.server:
         yield f"embedding: {model.server}"
     if model.team_vectors:
         yield f"team's vectors: {model.team_vectors}"
     if model.reason:
         yield f"model problem: {model.reason}"
+
+
+def state_of_model(model: "ModelStatus") -> str:
+    """The model's state, in words for people."""
+    return "off until it is needed" if model.state == "off" else model.state
 
 
 def of_projects(statuses: "Mapping[str, IndexStatus | Exception]") -> str:

@@ -16,6 +16,7 @@ from vector_index_mcp.codebase.limits import (
     LONGEST_LANGUAGE_CHARS,
     LONGEST_PATH_CHARS,
     LONGEST_QUERY_CHARS,
+    LONGEST_REGEX_CHARS,
 )
 from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.engine.ranking.search import search
@@ -32,7 +33,7 @@ UNLIKELY = 0.1
 _FEWEST_WORDS = 3
 
 
-def _checked_query(query: str) -> Query:
+def _checked_query(query: str, *, is_regex: bool) -> Query:
     """Make a query of the user's text.
 
     Raises:
@@ -41,7 +42,9 @@ def _checked_query(query: str) -> Query:
     text = encodable(query).strip()  # a terminal may pass invalid UTF-8
     if not text:
         raise QueryError("the query is empty; say in words or identifiers what to look for")
-    _check_length("query", text, LONGEST_QUERY_CHARS)
+    _check_length("query", text, LONGEST_REGEX_CHARS if is_regex else LONGEST_QUERY_CHARS)
+    if is_regex:
+        return Query(text, is_regex=True)
     if not has_words(text):
         raise QueryError(
             "the query has no word that could be looked for, only punctuation or strings of more "
@@ -201,6 +204,8 @@ def wanted(
     language: str = "",
     kind: str = "",
     similar_to: str = "",
+    *,
+    regex: bool = False,
     like: Likeness | None = None,
 ) -> Wanted:
     """Make a request of the user's texts; see `Codebase.search`.
@@ -210,7 +215,8 @@ def wanted(
     """
     _check_length("path", path, LONGEST_PATH_CHARS)
     sample = Sample.of(similar_to)
-    asked = Query("") if sample is not None and not query.strip() else _checked_query(query)
+    has_query = sample is None or query.strip()
+    asked = _checked_query(query, is_regex=regex) if has_query else Query("")
     return Wanted(asked, path, language, _languages_of(language), kind, sample, like)
 
 

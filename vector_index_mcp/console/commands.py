@@ -18,7 +18,6 @@ from vector_index_mcp.console import progress
 from vector_index_mcp.console.awaiting import awaited
 from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.errors import (
     NoServiceError,
     Problem,
@@ -94,11 +93,11 @@ def _search(
 
     result = SearchResult.model_validate(answer)
     for offset in wanted.offsets[1:]:
-        if len(result.results) < offset:
+        if len(result.results) < offset or not result.is_pattern:
             break
         page = _answer_of_service(project, "search", {**wanted.arguments, "offset": offset}, starts)
         result.results += SearchResult.model_validate(page).results if page else []
-    return output.of_search(result, Query(result.respelled or wanted.query), wanted)
+    return output.of_search(result, wanted)
 
 
 def status(project: Path, settings: Settings, *, as_json: bool) -> int:

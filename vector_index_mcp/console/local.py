@@ -11,7 +11,6 @@ from vector_index_mcp.codebase.service import Codebase
 from vector_index_mcp.console import output, progress
 from vector_index_mcp.console.searching import Search
 from vector_index_mcp.console.terminal import write
-from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.errors import Problem, SettingsError, StoreError, counted
 from vector_index_mcp.indexing import following
 from vector_index_mcp.indexing.opening.locks import lock_of
@@ -79,16 +78,17 @@ async def search(project: Path, settings: Settings, wanted: Search) -> int:
                 language=wanted.language,
                 kind=wanted.kind,
                 similar_to=wanted.similar_to,
+                regex=wanted.regex,
                 wait_for_model=True,
                 on_loading=following.loading_shown(bar),
             )
         is_lacking = codebase.index.progress.waits_for_vectors
     most_tokens = wanted.max_tokens * len(wanted.offsets)
     result = rendering.search_result(answer, most_tokens, explain=wanted.explain)
-    is_text = answer.wanted.query.pattern is None
+    is_text = not result.is_pattern
     if is_text and is_lacking and result.mode == "lexical":  # a search is too short to make any
         result.note = " ".join(filter(None, (result.note, _MAKES_VECTORS)))
-    return output.of_search(result, Query(result.respelled or wanted.query), wanted)
+    return output.of_search(result, wanted)
 
 
 async def status(project: Path, settings: Settings, *, as_json: bool) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from vector_index_mcp.codebase import text
 from vector_index_mcp.codebase.hits import SearchResult
+from vector_index_mcp.codebase.limits import DEFAULT_TOP_K
 from vector_index_mcp.console import results
 from vector_index_mcp.console.searching import Search, in_options
 from vector_index_mcp.console.terminal import write
@@ -36,12 +37,11 @@ if TYPE_CHECKING:  # a command that asks a running service needs no LanceDB, a s
     from vector_index_mcp.indexing.verify import Report
 
 
-def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
+def of_search(result: SearchResult, wanted: Search) -> int:
     """Print hits in the format that the command line chose.
 
     Args:
         result: The hits.
-        query: The query that found them.
         wanted: The options of the command, among them the format.
 
     Returns:
@@ -52,6 +52,7 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
         return 0
     texts = {"why_none": in_options(result.why_none or ""), "note": in_options(result.note or "")}
     result = result.model_copy(update=texts)
+    query = _query_of(result, wanted)
     if wanted.format == "grep":
         return _as_grep(result, query, wanted)
     rows = None if wanted.is_full else results.rows_of_terminal()
@@ -59,8 +60,16 @@ def of_search(result: SearchResult, query: Query, wanted: Search) -> int:
     return 0
 
 
+def _query_of(result: SearchResult, wanted: Search) -> Query:
+    """Return the query that found these hits."""
+    query = Query(result.respelled or wanted.query, is_regex=wanted.regex or None)
+    return query.as_answered(is_pattern=result.is_pattern)
+
+
 def _as_grep(result: SearchResult, query: Query, wanted: Search) -> int:
     """Print lines on stdout, and what there is to say of them on stderr; see `of_search`."""
+    if wanted.is_whole and not result.is_pattern:  # it only looked like an expression
+        result = result.model_copy(update={"results": result.results[:DEFAULT_TOP_K]})
     is_nowhere = {*result.absent}.issuperset(query.identifiers) and not result.respelled
     if result.absent and is_nowhere:  # what is near is no match
         result = result.model_copy(update={"results": []})
@@ -110,7 +119,7 @@ def of_index(
     if not status.indexed_file_count and not status.error_message:
         write(_NOTHING)
     model = status.model
-    write(f"model: {model.name or 'none used yet'}, {model.state}")
+    write(f"model: {model.name or 'none used yet'}, {text.state_of_model(model)}")
     if model.reason:
         write(f"model problem: {model.reason}")
     if status.index_problem:

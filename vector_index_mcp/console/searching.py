@@ -24,6 +24,7 @@ MEANT = {
     **dict.fromkeys(("--file", "--folder", "--dir", "--include", "-g"), "--glob"),
     **dict.fromkeys(("-n", "-k", "-m", "--limit", "--count", "--max-results"), "--top-k"),
     **dict.fromkeys(("-t", "--type"), "--language"),
+    **dict.fromkeys(("-e", "-P", "--regexp", "--pattern"), "--regex"),
 }
 """Its options by what the MCP tool, our other commands and other search programs call them."""
 # A shell may pass bytes that are not UTF-8; as `?`, they would be wildcards of a glob.
@@ -65,6 +66,7 @@ class Search:
     """`auto`, `always` or `never`."""
     kind: str = ""
     similar_to: str = ""
+    regex: bool = False
     is_full: bool = False
     """Whether a terminal shows all lines of each hit."""
     starts_none: bool = False
@@ -81,7 +83,7 @@ class Search:
         Who wants lines as grep writes them wants whole texts, and all that matches an expression.
         """
         is_grep = parsed.format == "grep"
-        is_pattern = is_grep and pattern_of(parsed.query) is not None
+        is_pattern = is_grep and (parsed.regex or pattern_of(parsed.query) is not None)
         return cls(
             query=parsed.query,
             top_k=parsed.top_k or (TOP_K[1] if is_pattern else DEFAULT_TOP_K),
@@ -93,6 +95,7 @@ class Search:
             color=parsed.color,
             kind=parsed.kind,
             similar_to=parsed.similar_to,
+            regex=parsed.regex,
             is_full=parsed.full,
             starts_none=parsed.no_service,
             explain=parsed.explain,
@@ -120,6 +123,7 @@ class Search:
             "max_tokens": self.max_tokens,
             "kind": self.kind or None,
             "similar_to": self.similar_to,
+            "regex": self.regex,
             "explain": self.explain,
         }
 
@@ -133,6 +137,13 @@ def add_options(search: argparse.ArgumentParser) -> None:
         metavar="QUERY",
         help="a question, an identifier, or both; before it the project's folder, if it is not "
         "the one you are in",
+    )
+    search.add_argument(
+        "-E",
+        "--regex",
+        action="store_true",
+        help="QUERY is a regular expression in Rust's syntax; without this, what looks like one is "
+        "taken for one",
     )
     search.add_argument(
         "-C", "--project", dest="path", metavar="PATH", help="the project's folder, as an option"

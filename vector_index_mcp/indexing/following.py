@@ -114,9 +114,12 @@ async def follow_vectors(
             ends, and in a service, which goes on, this returns.
     """
     fewest, since = float("inf"), anyio.current_time()
+    has_begun = False
     while True:
         now = index.progress
-        show("embedding chunks", now.embedded, now.chunks)
+        has_begun |= now.embedded < now.chunks
+        if has_begun:
+            show("embedding chunks", now.embedded, now.chunks)
         if not now.is_embedding:
             return
         lacking = now.chunks - now.embedded

@@ -24,6 +24,7 @@ from vector_index_mcp.engine.ranking.query import Query
         ("key[0-9]", "key"),
         ("x{3,}y", "x y"),
         (r"v\d", "v"),
+        (r"headers?\b", "headers"),
         ("raise .*Error", "raise Error"),
         ('"[^"]*%d[^"]*"', '" %d "'),
         ("get(_all)?", "get _all"),
@@ -74,7 +75,9 @@ def test_a_regular_expression_is_recognised(text, plain):
         "int *p",
         "x[0]",
         "^1.2.3",
-        "user$",
+        "auth?",
+        "is it cookies?",
+        "name?: string",
         "$HOME/.config",
         "main(argc, argv)",
         "TypeError: x is not a function (reading 'y')",
@@ -85,6 +88,46 @@ def test_a_regular_expression_is_recognised(text, plain):
 )
 def test_anything_else_is_text(text):
     assert pattern_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("return None$", "return None"),
+        ("user$", "user"),
+        ('"$', '"'),
+        ("https?://[a-z.]+", "https ://"),
+        ("http://[^ ]+", "http://"),
+        ("utf-?8", "utf- 8"),
+        ("colou?r", "colou r"),
+        ("cookies?", "cookies"),
+        ("if not .*:$", "if not :"),
+        ("assert .* is None", "assert is None"),
+        ("[x_]{3}", ""),
+        ("^#include", "#include"),
+        ("x[i]*y", "x y"),
+    ],
+)
+def test_what_may_be_one_is_told_from_what_can_be_nothing_else(text, plain):
+    found = pattern_of(text)
+    assert found is not None
+    assert (found.regex, found.plain, found.is_sure) == (text, plain, False)
+    assert Query(text).as_answered(is_pattern=True).pattern == found
+    as_text = Query(text).as_answered(is_pattern=False)
+    assert (as_text.pattern, as_text.plain) == (None, text)
+
+
+def test_a_query_that_can_be_nothing_else_stays_one_if_it_matches_nothing():
+    query = Query(r"def\s+\w+")
+    assert query.as_answered(is_pattern=False) is query
+
+
+def test_what_is_said_to_be_one_is_one_and_matches_nothing_else():
+    query = Query("a.b", is_regex=True)
+    assert query.as_answered(is_pattern=False) is query
+    assert query.pattern.matching(["axb", "A.B", "ab"]) == [0]
+    assert query.pattern.matching(["A.B"]) == []
+    assert Query("bb(3", is_regex=True).pattern.matching(["bb(3"]) == []
 
 
 def test_its_words_are_searched_and_not_its_signs():

@@ -8,7 +8,7 @@ from itertools import islice
 
 from vector_index_mcp.engine.kinds import kinds_asked_for, names_tests
 from vector_index_mcp.engine.ranking.declaration import declared_in
-from vector_index_mcp.engine.ranking.pattern import Pattern, pattern_of
+from vector_index_mcp.engine.ranking.pattern import Pattern, pattern_of, pattern_wanted
 from vector_index_mcp.engine.text import scripts
 from vector_index_mcp.engine.text.fields import symbol_word
 from vector_index_mcp.engine.text.spelling import composed
@@ -59,11 +59,20 @@ class Query:
     """A query and its parts."""
 
     text: str
+    is_regex: bool | None = None
+    """Whether it is a regular expression; None if that is to be seen from the text."""
 
     @cached_property
     def pattern(self) -> Pattern | None:
-        """The regular expression that the query is; None if it is text."""
-        return pattern_of(self.text)
+        """The regular expression that the query is, or may be; None if it is text."""
+        if self.is_regex is None:
+            return pattern_of(self.text)
+        return pattern_wanted(self.text) if self.is_regex else None
+
+    def as_answered(self, *, is_pattern: bool) -> "Query":
+        """Return the query as it was understood: what may be an expression is one, or text."""
+        is_text = self.pattern is not None and not (is_pattern or self.pattern.is_sure)
+        return Query(self.text, is_regex=False) if is_text else self
 
     @cached_property
     def plain(self) -> str:
