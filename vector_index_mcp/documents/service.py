@@ -147,14 +147,13 @@ class Documents:
 
     async def _is_being_saved(self, wanted: dict[str, Folder], stamp: object) -> bool:
         """Return whether a file by which the index would drop something changes in a moment."""
-        known = {folder.name: folder for folder in self.index.folders}
-        if not dropped(known, wanted):
+        if not dropped(self.index.folders.by_name, wanted):
             return False
         await anyio.sleep(_SAVING_SECONDS)
         return stamp != await anyio.to_thread.run_sync(stamp_of, self.home.configuration)
 
     async def _follow_links(self) -> None:
-        known = {folder.name: folder for folder in self.index.folders}
+        known = self.index.folders.by_name
         now = await linked_now(known, self.configuration.collections, self.index.looks)
         if now != known:
             now = {name: folder for name, folder in now.items() if self._may_be_indexed(folder)}
@@ -173,12 +172,12 @@ class Documents:
         return self._allow_broad or not is_broad(folder.path)
 
     def _apply(self, found: Configuration, wanted: dict[str, Folder]) -> None:
-        known = {folder.name: folder for folder in self.index.folders}
+        known = self.index.folders.by_name
         for name, new in renamed(known, wanted).items():
             self.index.rename_folder(name, new)
         for name in dropped(known, wanted):
             self.index.remove_folder(name)
-        left = {folder.name for folder in self.index.folders}
+        left = self.index.folders.by_name
         for name, folder in wanted.items():
             if name not in left:
                 self.index.add_folder(folder)
@@ -359,7 +358,7 @@ class Documents:
         await self.follow()
         ledger = await self._known()
         status = await self.index.status()
-        indexed = {folder.name for folder in self.index.folders}
+        indexed = self.index.folders.by_name
         too_broad = {
             c.name: _TOO_BROAD.format(c.path)
             for c in self.configuration.collections

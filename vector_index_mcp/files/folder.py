@@ -108,6 +108,11 @@ class Folders:
     def __len__(self) -> int:
         return len(self._by_name)
 
+    @property
+    def by_name(self) -> dict[str, Folder]:
+        """The folders as they are now."""
+        return {**self._by_name}
+
     def of(self, key: str) -> Folder | None:
         """Return the folder of a key; None if there is no such folder (any more)."""
         nameless = self._by_name.get("")
