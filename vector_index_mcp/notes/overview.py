@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from vector_index_mcp.notes import store_calls
 from vector_index_mcp.notes.calls import Answer, Store
+from vector_index_mcp.notes.layout import INDEX, PROJECTS
 from vector_index_mcp.notes.past.history import head_of, last_changes
 from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store import place
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import GIT, Disk
-from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing

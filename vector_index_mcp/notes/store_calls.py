@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from vector_index_mcp import __version__
 from vector_index_mcp.notes.calls import Answer, Store
+from vector_index_mcp.notes.layout import PROJECTS
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.checkout import Checkout
 from vector_index_mcp.notes.store.large import about_large
-from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.texts.projects import Project, Projects

@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from functools import partial
 
 from vector_index_mcp.notes.coming import by_merging, by_moving, put
+from vector_index_mcp.notes.layout import INDEX
 from vector_index_mcp.notes.refusal import Code, Refusal, as_refusal
 from vector_index_mcp.notes.store.applying import EditedMeanwhile
 from vector_index_mcp.notes.store.history import Commit
-from vector_index_mcp.notes.store.place import INDEX
 from vector_index_mcp.notes.store.remote import Address, RejectedError, Remote, tracking
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.store.upkeep import wait_for_others

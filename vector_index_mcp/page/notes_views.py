@@ -11,11 +11,11 @@ from typing import Any
 from vector_index_mcp.errors import UnknownError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.layout import PROJECTS
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.past import history
 from vector_index_mcp.notes.quoting import quoted, unquoted
 from vector_index_mcp.notes.refusal import Refusal
-from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.texts import parts, todos
 from vector_index_mcp.notes.texts.parts import Parts
 from vector_index_mcp.notes.texts.projects import Project, Projects, existing

@@ -220,9 +220,9 @@ def _index_of_notes(home: Path, folder: Path, settings: Settings) -> "LiveIndex"
     from vector_index_mcp.indexing.place import Place
     from vector_index_mcp.indexing.preparing.recipe import Recipe
     from vector_index_mcp.indexing.service import LiveIndex
+    from vector_index_mcp.notes.layout import PROJECTS
     from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
     from vector_index_mcp.notes.remedies import REMEDIES
-    from vector_index_mcp.notes.store.place import PROJECTS
 
     projects = Folder(home / PROJECTS, reading=Reading(LARGEST_FILE_BYTES))
     return LiveIndex(

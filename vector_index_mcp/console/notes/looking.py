@@ -16,11 +16,11 @@ from vector_index_mcp.errors import UnknownError
 from vector_index_mcp.foreign import visible
 from vector_index_mcp.notes import overview, store_calls
 from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.layout import PROJECTS
 from vector_index_mcp.notes.past import comparing, history
 from vector_index_mcp.notes.past.pieces import ALL, MAIN_TEXT, Piece, piece_of
 from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.texts import todos
 from vector_index_mcp.notes.texts.projects import Project, Projects
 

@@ -14,13 +14,13 @@ from vector_index_mcp.notes import overview
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.doctor import of_git, rights
 from vector_index_mcp.notes.doctor.findings import REPAIR, Finding, Problem, Verdict, failed, warned
+from vector_index_mcp.notes.layout import INDEX, PROJECTS
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.merging import conflicts
 from vector_index_mcp.notes.past.history import entries, head_of
 from vector_index_mcp.notes.past.states import tree_of
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import ByHand, some
-from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.remote import Remote
 from vector_index_mcp.notes.store.writer import Writer
 from vector_index_mcp.notes.syncing import Syncing

@@ -1,7 +1,6 @@
 """Repairs what the doctor finds, in one change; the earlier state stays in the history."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -9,20 +8,19 @@ from typing import Any
 
 from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.doctor import of_git
+from vector_index_mcp.notes.layout import INDEX, PROJECTS, task_name
 from vector_index_mcp.notes.merging.numbers import Numbers
 from vector_index_mcp.notes.past.history import versions
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import some
 from vector_index_mcp.notes.store.disk import Change
 from vector_index_mcp.notes.store.history import contents
-from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts import matter, todos
 from vector_index_mcp.notes.texts.projects import Projects, written
 from vector_index_mcp.notes.texts.slugs import folders_of
 from vector_index_mcp.notes.texts.todos import Task, Todo
 
-_TASK = re.compile(r"TASK-\d+(.*)", re.DOTALL)
 _MOST_VERSIONS = 100  # of a file, among which to look for one that can be read
 _LAST = "\U0010ffff"
 
@@ -157,14 +155,14 @@ def _broken(store: Store, place: str) -> Iterator[str]:
     names = [name for name, _ in store.disk.entries(f"{place}/knowledge") if name.endswith(".md")]
     paths = [f"{place}/main.md", *(f"{place}/knowledge/{name}" for name in names)]
     for todo in todos.lists(store.disk, f"{place}/TODO"):
-        paths += [f"{todo.folder}/{todos.INDEX}"] if todo.problem else []
+        paths += [f"{todo.folder}/{INDEX}"] if todo.problem else []
         paths += [task.path for task in todo.tasks if task.problem]
     for path in paths:
         try:
             data = store.disk.read(path)
         except Refusal:  # it could not be committed, so replacing it would lose it
             continue
-        is_missing = data is None and path.endswith(f"/{todos.INDEX}")
+        is_missing = data is None and path.endswith(f"/{INDEX}")
         if is_missing or (data is not None and not _is_good(path, data)):
             yield path
 
@@ -197,9 +195,11 @@ def _number_anew(store: Store, todo: Todo, found: Repair) -> None:
             continue
         number = numbers.next(todo.number)
         name = task.path.rpartition("/")[2]
-        rest = _TASK.fullmatch(name)
-        assert rest is not None
-        found.puts[f"{todo.folder}/TASK-{number:03d}{rest[1]}"] = store.disk.read(task.path) or b""
+        parts = task_name(name)
+        assert parts is not None
+        found.puts[f"{todo.folder}/TASK-{number:03d}{parts['rest']}"] = (
+            store.disk.read(task.path) or b""
+        )
         found.drops.append(task.path)
         found.said.append(f"{task.path}: its number {task.number} becomes {number}")
 

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import count
 
+from vector_index_mcp.notes.layout import INDEX
 from vector_index_mcp.notes.merging import objects, places
-from vector_index_mcp.notes.merging.places import INDEX, Task, Todo
+from vector_index_mcp.notes.merging.places import Task, Todo
 from vector_index_mcp.notes.merging.sides import Files, Sides
 from vector_index_mcp.notes.texts import matter
 

@@ -6,14 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from vector_index_mcp.errors import encodable
+from vector_index_mcp.notes.layout import INDEX, PROJECTS, TODO_NUMBER, task_name
 
-INDEX = "index.json"
-"""In a store's folder, it maps projects to folders; in a to-do's, it has the list's description."""
-PROJECTS = "projects/"
-
-# The store accepts numbers up to 999999, although it gives only 1 to 99999.
-_TODO = re.compile(r"projects/([^/]+)/TODO/([1-9][0-9]{0,5})(?:/(.*))?", re.DOTALL)
-_TASK = re.compile(r"TASK-([0-9]{1,6})((?:-[^/]*)?\.(?:json|md))")
+_TODO = re.compile(rf"{PROJECTS}/([^/]+)/TODO/({TODO_NUMBER})(?:/(.*))?", re.DOTALL)
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|]+')
 _LONGEST_NAME = 240  # bytes; file systems allow 255, and a temporary file's name is longer
 _LONGEST_LABEL = 80
@@ -31,7 +26,7 @@ class Todo:
     @property
     def folder(self) -> str:
         """The list's folder, with a slash at the end."""
-        return f"{PROJECTS}{self.project}/TODO/{self.number}/"
+        return f"{PROJECTS}/{self.project}/TODO/{self.number}/"
 
     def __str__(self) -> str:
         return f"to-do {self.number} of {self.project}"
@@ -73,17 +68,17 @@ def todos(paths: Iterable[str]) -> dict[Todo, list[str]]:
 def task(path: str) -> Task | None:
     """Return the task in the file; None if it is no task's file."""
     match = _TODO.fullmatch(path)
-    name = _TASK.fullmatch(match[3] or "") if match else None
+    name = task_name(match[3] or "") if match else None
     if match is None or name is None:
         return None
-    return Task(Todo(match[1], int(match[2])), int(name[1]), name[2])
+    return Task(Todo(match[1], int(match[2])), int(name["number"]), name["rest"])
 
 
 def project(path: str) -> str | None:
     """Return the folder of the file's project; None if the file belongs to none."""
     first, _, rest = path.partition("/")
     name, slash, _ = rest.partition("/")
-    return name if first == PROJECTS[:-1] and slash else None
+    return name if first == PROJECTS and slash else None
 
 
 def shown(path: str) -> str:
@@ -92,7 +87,7 @@ def shown(path: str) -> str:
         return str(found)
     if (found_todo := todo(path)) and path == found_todo.folder + INDEX:
         return str(found_todo)
-    return path.removeprefix(PROJECTS)
+    return path.removeprefix(f"{PROJECTS}/")
 
 
 def label_of(text: str) -> str:

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import count
 
+from vector_index_mcp.notes.layout import INDEX, PROJECTS
 from vector_index_mcp.notes.merging import objects, places
-from vector_index_mcp.notes.merging.places import INDEX, PROJECTS
 from vector_index_mcp.notes.merging.sides import Files, Sides
 from vector_index_mcp.notes.names import is_keepable
 
@@ -116,4 +116,4 @@ def _move_files(tree: Files, old: str, new: str) -> None:
 
 
 def _folder(slug: str) -> str:
-    return f"{PROJECTS}{slug}/"
+    return f"{PROJECTS}/{slug}/"

@@ -4,10 +4,11 @@ import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from vector_index_mcp.notes.layout import INDEX
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.merging import chapters, numbers, objects, places, projects, tasks
 from vector_index_mcp.notes.merging.objects import Object
-from vector_index_mcp.notes.merging.places import INDEX, Task
+from vector_index_mcp.notes.merging.places import Task
 from vector_index_mcp.notes.merging.sides import Content, Files, Sides, Tree
 from vector_index_mcp.notes.merging.threeway import Verdict, verdict
 

@@ -14,11 +14,11 @@ from typing import TypeVar
 
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.notes.calls import Store
+from vector_index_mcp.notes.layout import INDEX, PROJECTS
 from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.past.moments import moment_of
 from vector_index_mcp.notes.past.pieces import Piece
 from vector_index_mcp.notes.store.history import contents, versions_of
-from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.program import failure
 from vector_index_mcp.notes.store.repository import Repository
 from vector_index_mcp.notes.texts.projects import Projects

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from vector_index_mcp.errors import SettingsError, UnknownError
+from vector_index_mcp.notes.layout import INDEX, PROJECTS
 from vector_index_mcp.notes.past.pieces import ALL, TODO, Piece
 from vector_index_mcp.notes.past.states import Past, State, state_now, state_then
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Change, Disk
 from vector_index_mcp.notes.store.history import Tree
-from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts.projects import Project, Projects
 

@@ -17,7 +17,7 @@ from vector_index_mcp.errors import BusyError, ModelNotFoundError, StorageError
 from vector_index_mcp.indexing.answering.asking import Question, ask
 from vector_index_mcp.indexing.service import LiveIndex
 from vector_index_mcp.notes import calls
-from vector_index_mcp.notes.store.place import PROJECTS
+from vector_index_mcp.notes.layout import PROJECTS
 
 _FIRST_SECONDS = 30.0  # how long a query waits for an index that is being built
 _VECTORS_SECONDS = 2.0  # how long it waits for the vectors of texts that were just written

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from vector_index_mcp.engine.prose.stems import asked_stems, stems_of
 from vector_index_mcp.notes.calls import Answer, Store
 from vector_index_mcp.notes.document_calls import metadata_of
+from vector_index_mcp.notes.layout import PROJECTS
 from vector_index_mcp.notes.refusal import Refusal
 from vector_index_mcp.notes.search import matching
 from vector_index_mcp.notes.search.index import Nearest
-from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.texts import knowledge, parts, todos
 from vector_index_mcp.notes.texts.knowledge import Document
 from vector_index_mcp.notes.texts.parts import Parts

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from vector_index_mcp.files import beneath
+from vector_index_mcp.notes.layout import PROJECTS
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import WORK, Change, Disk, reported
-from vector_index_mcp.notes.store.place import PROJECTS
 from vector_index_mcp.notes.store.steps import (
     KEPT,
     OLD,

@@ -3,11 +3,10 @@
 import json
 
 from vector_index_mcp.files.folder import is_broad
+from vector_index_mcp.notes.layout import INDEX, PROJECTS
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import GIT, WORK, Disk
 
-INDEX = "index.json"
-PROJECTS = "projects"
 _MAY_STAND_ALONE = frozenset({"README.md", "LICENSE", "LICENSE.md", "activity.log"})
 _OF_A_PROJECT = ("main.md", "knowledge", "TODO")
 _OF_A_BARE_REPOSITORY = frozenset({"HEAD", "objects", "refs"})

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from vector_index_mcp.notes.layout import INDEX, PROJECTS
 from vector_index_mcp.notes.names import is_keepable
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
-from vector_index_mcp.notes.store.place import INDEX, PROJECTS
 from vector_index_mcp.notes.texts.slugs import folders_of, slug
 
 _LONGEST_NAME_BYTES = 255

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vector_index_mcp.notes.layout import INDEX, TODO_NUMBER, task_name
 from vector_index_mcp.notes.limits import MOST_SHOWN
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.disk import Disk
 from vector_index_mcp.notes.texts import matter
 from vector_index_mcp.notes.texts.slugs import slug
 
-INDEX = "index.json"
-_TASK = re.compile(r"TASK-([0-9]{1,6})(?:-.*)?\.(json|md)", re.DOTALL)
-_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
+_NUMBER = re.compile(TODO_NUMBER)
 _LONGEST_SLUG = 100
 _MOST_CONFLICT_CHARS = 2_000
 _COMPLETED = re.compile(r"^completed[ \t]*:[^\n\r]*", re.MULTILINE)
@@ -139,8 +138,8 @@ def _read(disk: Disk, folder: str, number: int) -> Todo:
     place = f"{folder}/{number}"
     tasks = []
     for name, _ in disk.entries(place):
-        if found := _TASK.fullmatch(name):
-            tasks.append(_task(disk, f"{place}/{name}", int(found[1]), found[2]))
+        if found := task_name(name):
+            tasks.append(_task(disk, f"{place}/{name}", int(found["number"]), found["ending"]))
     tasks.sort(key=lambda task: (task.number, task.path))
     values, problem = _object(disk, f"{place}/{INDEX}")
     description, created = (values.get(key) for key in ("description", "created"))
