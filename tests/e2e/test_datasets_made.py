@@ -108,6 +108,26 @@ async def test_a_folder_of_texts_becomes_a_dataset():
 
 @pytest.mark.long
 @needs_model
+def test_a_search_may_name_several_datasets_or_all():
+    with place_of(GUIDE) as place:
+        for name, folder in (("guide", "guide"), ("fruit", "guide/fruits")):
+            write(place.project, {f"{folder}/{name}.md": f"# {name}\n\nOf bananas, for {name}."})
+            ran(place, "index", str(place.project / folder), "--dataset-id", name)
+        (place.folder / "datasets/broken").mkdir()
+        (place.folder / "datasets/broken/manifest.json").write_text("{")
+        for ids in ("*", "guide,fruit"):
+            done = ran(place, "search", ids, "bananas for fruit")
+            places = [line.rpartition("  ")[2] for line in done.stdout.splitlines()[::2]]
+            assert {each.partition(": ")[0] for each in places} == {"guide", "fruit"}
+            assert done.stderr == ""
+        done = ran(place, "search", "guide,ghost", "bananas", status=2)
+        assert "Dataset 'ghost' not found. Available datasets: fruit, guide" in done.stderr
+    with place_of({}) as place:
+        done = ran(place, "search", "*", "bananas", status=1)
+        assert "there is no folder" in done.stderr
+
+
+@needs_model
 def test_a_dataset_is_added_to_looked_at_and_examined():
     with place_of(GUIDE) as place:
         ran(place, "index", str(place.project), "--dataset-id", "guide", "--license", "MIT")

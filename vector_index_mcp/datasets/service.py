@@ -170,6 +170,16 @@ class Datasets:
             raise not_found(missing, sorted(ready), errors.get(missing, ""), self.lack)
         return [ready[id_] for id_ in ids or sorted(ready)]
 
+    async def search_once(self, asked: Asked) -> Found:
+        """Search datasets of a folder that nobody follows, once all of them are loaded.
+
+        Raises:
+            Refusal: If the query cannot be answered; says why.
+        """
+        async with self._models.running():
+            await self.registry.follow()
+            return await self.search(asked)
+
     async def search_one(self, described: Manifest, asked: Asked) -> tuple[Found, int]:
         """Search a dataset outside of the folder; also return how many texts it has.
 

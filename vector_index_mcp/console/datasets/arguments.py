@@ -202,10 +202,15 @@ def _add_folder(command: argparse.ArgumentParser) -> None:
 def _add_bridge(add: Callable[[str, str], argparse.ArgumentParser]) -> None:
     search = add(
         SEARCH,
-        "search a dataset: `search ID WORDS`; for a script `search --index PATH --query Q`, which "
-        "prints JSON as the original's bridge does",
+        "search datasets: `search ID WORDS`, or `search '*' WORDS` for all; for a script `search "
+        "--index PATH --query Q`, which prints JSON as the original's bridge does",
     )
-    search.add_argument("dataset_id", metavar="ID", nargs="?", help="as `list` shows it")
+    search.add_argument(
+        "dataset_id",
+        metavar="ID",
+        nargs="?",
+        help="as `list` shows it; several with commas, or '*' for all",
+    )
     search.add_argument("words", metavar="WORDS", nargs="*", help="the question")
     _add_folder(search)
     search.add_argument("--query", metavar="Q", help="the question, with --index")

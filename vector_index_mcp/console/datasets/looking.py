@@ -16,11 +16,12 @@ from vector_index_mcp.console.datasets.arguments import CHECK, INFO, LIST, SEARC
 from vector_index_mcp.console.terminal import write
 from vector_index_mcp.console.typed import resolved
 from vector_index_mcp.datasets import keeping, manifest, registry
-from vector_index_mcp.datasets.arguments import WrongArguments, asked
+from vector_index_mcp.datasets.arguments import Asked, WrongArguments, asked
 from vector_index_mcp.datasets.dataset import Dataset
 from vector_index_mcp.datasets.finding import lack_of
 from vector_index_mcp.datasets.manifest import Manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError, LoadError, Refusal
+from vector_index_mcp.datasets.service import Found
 from vector_index_mcp.errors import QueryError, UnknownError, VectorIndexError, counted
 from vector_index_mcp.files.plain import content_of
 from vector_index_mcp.files.removal import size_of
@@ -96,11 +97,15 @@ def in_words(error: str) -> str:
         return error
 
 
+def _silence() -> None:
+    """Keep the registry from logging each bad dataset; `list` prints them itself."""
+    logging.getLogger(registry.__name__).setLevel(logging.ERROR)
+
+
 async def _found_in(
     root: Path, settings: "Settings"
 ) -> tuple[Sequence[Dataset], Sequence[LoadError]]:
-    # The registry logs each bad dataset as a warning; the command prints them itself.
-    logging.getLogger(registry.__name__).setLevel(logging.ERROR)
+    _silence()
     datasets = load_datasets(root, settings)
     await datasets.registry.follow()
     return await datasets.listed()
@@ -139,27 +144,40 @@ def _info(line: argparse.Namespace, _: "Settings") -> int:
 
 
 def _search(line: argparse.Namespace, settings: "Settings") -> int:
-    """Print the texts of a dataset that answer a question best; returns 1 if there are none.
+    """Print the texts of datasets that answer a question best; returns 1 if there are none.
 
     Raises:
-        QueryError: If the question or the dataset makes no sense.
+        QueryError: If the question or a dataset makes no sense.
     """
-    root, path = resolved(line.output), manifest_of(line)
     given = {"dataset": line.dataset_id, "query": " ".join(line.words), "topK": line.k}
     try:
-        wanted, described = asked(given), manifest.read(path, root, root.parent)
-        found, _ = awaited(partial(load_datasets(root, settings).search_one, described, wanted))
+        wanted = asked(given)
+        is_one = len(wanted.ids) == 1
+        found = (_found_in_one if is_one else _found_in_several)(line, wanted, settings)
     except (BadDatasetError, Refusal, WrongArguments) as error:
         raise QueryError(str(error)) from error
     for number, result in enumerate(found.results, start=1):
         snippet = " ".join(result.snippet.split())
         if len(snippet) > _MOST_SNIPPET_CHARS:
             snippet = f"{snippet[:_MOST_SNIPPET_CHARS].rstrip()}…"
-        write(visible(f"{number}. {result.title} ({result.score:.2f})  {result.path}"))
+        place = result.path if is_one else f"{result.dataset}: {result.path}"
+        write(visible(f"{number}. {result.title} ({result.score:.2f})  {place}"))
         write(f"   {visible(snippet)}")
     for note in found.notes if found.results else [*found.notes, "nothing found"]:
         write(visible(note), sys.stderr)
     return 0 if found.results else 1
+
+
+def _found_in_one(line: argparse.Namespace, wanted: Asked, settings: "Settings") -> Found:
+    root = resolved(line.output)
+    described = manifest.read(manifest_of(line), root, root.parent)
+    found, _ = awaited(partial(load_datasets(root, settings).search_one, described, wanted))
+    return found
+
+
+def _found_in_several(line: argparse.Namespace, wanted: Asked, settings: "Settings") -> Found:
+    _silence()
+    return awaited(partial(load_datasets(resolved(line.output), settings).search_once, wanted))
 
 
 def _check(line: argparse.Namespace, settings: "Settings") -> int:
