@@ -240,7 +240,7 @@ def test_wrong_use_is_told_in_one_sentence_with_status_2(filled, arguments):
     assert filled.fails(2, *arguments)
 
 
-@pytest.mark.parametrize("arguments", [["show"], ["restore", "shop"], ["log", "-n", "0"], ["frob"]])
+@pytest.mark.parametrize("arguments", [["show"], ["restore"], ["log", "-n", "0"], ["frob"]])
 def test_a_command_that_lacks_something_is_told_its_usage(program, arguments):
     done = program(*arguments)
     assert done.returncode == 2
@@ -276,6 +276,14 @@ def test_a_restored_project_is_as_it_was_and_the_command_that_undoes_it_is_told(
     filled.says(*undoing)
     assert filled.git("diff", before, "HEAD") == ""
     assert "nothing to do" in filled.says("restore", "shop", "--to", before)
+
+
+def test_what_is_deleted_comes_back_without_a_time(filled):
+    assert "project shop is not deleted; say with --to" in filled.fails(2, "restore", "shop")
+    text = filled.says("show", "shop", "setup")
+    (filled.home / "projects/shop/knowledge/setup.md").unlink()
+    filled.says("restore", "shop", "setup", "--yes")
+    assert filled.says("show", "shop", "setup") == text
 
 
 @pytest.mark.long

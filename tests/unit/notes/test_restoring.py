@@ -11,7 +11,7 @@ from waiting import PATIENCE_SECONDS
 from vector_index_mcp.errors import SettingsError, UnknownError
 from vector_index_mcp.notes.limits import LARGEST_FILE_BYTES
 from vector_index_mcp.notes.past.pieces import ALL, MAIN_TEXT, document, piece_of
-from vector_index_mcp.notes.past.restoring import Fate, Wanted, plan_of, restoring
+from vector_index_mcp.notes.past.restoring import Fate, Wanted, before_deletion, plan_of, restoring
 from vector_index_mcp.notes.past.states import Past
 from vector_index_mcp.notes.refusal import Refusal
 
@@ -194,6 +194,44 @@ def test_a_deleted_project_comes_back_with_its_entry_and_its_folder(kept):
     assert index_of(kept) == {"My Shop": "my-shop"}
     texts = {path: data for path, data in kept.texts.items() if path != "index.json"}
     assert texts == {path: data for path, data in old.items() if path != "index.json"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("deletes", "piece"),
+    [
+        ("delete_project", ALL),
+        ("delete_project", MAIN_TEXT),
+        ("delete_knowledge_file", document("setup.md")),
+        ("delete_todo", piece_of(["todo", "1"])),
+    ],
+)
+def test_what_is_deleted_comes_back_without_a_time(kept, deletes, piece):
+    filled(kept)
+    kept.main("shop", "last")
+    old = {path: data for path, data in kept.texts.items() if piece.holds(path[14:])}
+    names = {"filename": "setup.md"} if "knowledge" in deletes else {}
+    names |= {"todo_number": 1} if "todo" in deletes else {}
+    kept.call(deletes, project_id="shop", **names)
+    kept.main("other", "later")
+
+    restored(kept, before_deletion(kept.store, kept.head, "shop", piece), piece=piece)
+
+    shop = {path: data for path, data in kept.texts.items() if path.startswith("projects/shop/")}
+    assert {path: data for path, data in shop.items() if piece.holds(path[14:])} == {
+        path: data for path, data in old.items() if path.startswith("projects/shop/")
+    }
+
+
+@pytest.mark.slow
+def test_what_is_there_is_only_restored_to_a_time_and_what_never_was_not_at_all(shop):
+    kept, _ = shop
+    for piece in (ALL, MAIN_TEXT, document("new.md")):
+        with pytest.raises(SettingsError, match="is not deleted; say with --to"):
+            before_deletion(kept.store, kept.head, "shop", piece)
+    for project, piece in (("ghost", ALL), ("shop", document("ghost.md"))):
+        with pytest.raises(UnknownError, match="there never was"):
+            before_deletion(kept.store, kept.head, project, piece)
 
 
 @pytest.mark.slow

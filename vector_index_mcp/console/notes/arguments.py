@@ -28,6 +28,7 @@ A day without a time means its end.
   vector-index-mcp notes restore shop --to yesterday  the whole project, back as it was
 """
 _USUAL_COUNT, _MOST = 20, 1_000_000
+_TO = "the time of that state; of what is deleted by default the last one that had it"
 _ALL = "--"
 """The arguments after it are not options."""
 _Add = Callable[..., argparse.ArgumentParser]
@@ -146,13 +147,13 @@ def _add_reading(add: _Add) -> None:
 
 def _add_writing(add: _Add) -> None:
     restore = add(
-        "restore", "--to WHEN PROJECT [WHAT]", 1, 3,
+        "restore", "[--to WHEN] PROJECT [WHAT]", 1, 3,
         "bring a project, a document or a to-do list back to an earlier state",
         "Show what would change, ask, and bring a project, or one document or to-do list of it,\n"
         "back to an earlier state; also a deleted one. This makes one commit and touches no other\n"
         "project; another restore undoes it.",
     )  # fmt: skip
-    restore.add_argument("--to", metavar="WHEN", required=True, help="the time of that state")
+    restore.add_argument("--to", metavar="WHEN", default="", help=_TO)
     _add_yes(restore)
     add(
         "export", "PROJECT FOLDER", 2, 2,

@@ -48,7 +48,10 @@ def _restore(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     if not overview.has_notes(store.disk):
         raise UnknownError(f"{overview.NOTHING} ({desk.home}); there is nothing to restore")
     head = history.head_of(store)
-    commit = history.past_commit(store, head, project, line.to)
+    if line.to:
+        commit = history.past_commit(store, head, project, line.to)
+    else:
+        commit = restoring.before_deletion(store, head, project, piece)
     past, wanted = Past(store.repository, commit), Wanted(project, piece, commit)
     tree, by_hand = tree_of(store.repository, head), ByHand(store.disk)
     found = restoring.restoring(store.disk, tree, by_hand, past, wanted)

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from vector_index_mcp.errors import SettingsError, UnknownError
+from vector_index_mcp.notes.calls import Store
 from vector_index_mcp.notes.layout import INDEX, PROJECTS
+from vector_index_mcp.notes.past.history import entries_of
 from vector_index_mcp.notes.past.pieces import ALL, TODO, Piece
-from vector_index_mcp.notes.past.states import Past, State, state_now, state_then
+from vector_index_mcp.notes.past.states import Past, State, state_now, state_then, tree_of
 from vector_index_mcp.notes.refusal import Code, Refusal
 from vector_index_mcp.notes.store.byhand import ByHand
 from vector_index_mcp.notes.store.disk import Change, Disk
@@ -18,6 +20,7 @@ from vector_index_mcp.notes.store.history import Tree
 from vector_index_mcp.notes.store.writer import Plan, Writer
 from vector_index_mcp.notes.texts.projects import Project, Projects
 
+_LIST = "`vector-index-mcp notes list` shows what there is, and `notes log` what there was"
 _REPAIR = "`vector-index-mcp notes doctor --repair`"
 
 
@@ -58,6 +61,29 @@ class Restoring:
     def is_needed(self) -> bool:
         """Whether anything differs from the wanted state."""
         return bool(self.puts or self.drops)
+
+
+def before_deletion(store: Store, head: str, project: str, piece: Piece) -> str:
+    """Return the last commit that has a project, or a piece of it, which is deleted now.
+
+    Raises:
+        Refusal: If the history cannot be read.
+        SettingsError: If it is there now.
+        UnknownError: If it never was there.
+    """
+    now = state_now(store.disk, tree_of(store.repository, head), ByHand(store.disk), project)
+    if piece.among(now.files):
+        what = f"project {project}" if piece == ALL else f"{piece.words} of project {project}"
+        raise SettingsError(
+            f"{what} is not deleted; say with --to of which time it is wanted, as "
+            f"`vector-index-mcp notes log {project}` shows"
+        )
+    for entry in entries_of(store, head, project, piece):
+        for commit in filter(None, (entry.commit, entry.parent)):
+            if piece.among(state_then(Past(store.repository, commit), project).files):
+                return commit
+    what = "" if piece == ALL else f"{piece.words} in "
+    raise UnknownError(f"there never was {what}project {project}; {_LIST}")
 
 
 def restoring(disk: Disk, tree: Tree, by_hand: ByHand, past: Past, wanted: Wanted) -> Restoring:
