@@ -42,3 +42,10 @@ def test_a_letter_and_a_colon_are_a_drive_on_windows(address, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     assert address("C:/../../x.git").is_local
     assert not address("host:repo").is_local
+
+
+def test_of_several_addresses_the_one_counts_that_git_fetches_from(address, kept):
+    kept.person("remote", "add", "origin", "https://host/first")
+    kept.person("remote", "set-url", "--add", "origin", "https://host/mirror")
+    found = Remote(kept.store.disk, kept.store.repository).address()
+    assert found.url == "https://host/first"

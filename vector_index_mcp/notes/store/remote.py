@@ -73,10 +73,12 @@ class Remote:
     def address(self) -> Address | None:
         """Return the remote's address from the store's git settings; None if there is no remote.
 
+        Of several, as `git remote set-url --add` makes them, git fetches from the first.
+
         Raises:
             Refusal: If the address is not one that may be used.
         """
-        url = self._repository.settings.own.get("remote.origin.url", "")
+        url = self._repository.settings.first_of_own("remote.origin.url")
         return self._checked(url) if url else None
 
     def _checked(self, url: str) -> Address:

@@ -5,7 +5,7 @@ not follow what they include, and runs nothing that they name.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vector_index_mcp.files.repository import state_of_users_settings
@@ -67,6 +67,14 @@ class Settings:
         """
         return _values(self.listed())
 
+    def first_of_own(self, name: str) -> str:
+        """Return the first value of a setting of the store's repository; empty if there is none.
+
+        Raises:
+            Refusal: If git cannot read the settings.
+        """
+        return next((value for key, value in _pairs(self.listed()) if key == name), "")
+
     @property
     def users(self) -> Mapping[str, str]:
         """The settings of the user and the system for this repository, by name.
@@ -99,6 +107,11 @@ class Settings:
 
 
 def _values(listed: str) -> dict[str, str]:
-    """Return the last value of each setting; one without a value is true."""
-    parts = (line.partition("\n") for line in listed.split("\0") if line)
-    return {name: value if end else "true" for name, end, value in parts}
+    """Return the last value of each setting."""
+    return dict(_pairs(listed))
+
+
+def _pairs(listed: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings in order, with their values; one without a value is true."""
+    for name, end, value in (line.partition("\n") for line in listed.split("\0") if line):
+        yield name, value if end else "true"
