@@ -309,6 +309,16 @@ async def test_index_and_update_wait_until_it_is_done(client, tmp_path):
     assert (await client.post("/index")).status_code == 200
 
 
+async def test_an_update_says_what_git_pull_said(client, tmp_path):
+    folder = tmp_path / "notes"
+    await anyio.run_process(["git", "init", "-q", folder])
+    found = await post(client, "/update", pull=True)
+    done, _, said = found["content"].partition("\n\ngit pull for notes:\n")
+    assert done == "Updated 2 collections"
+    assert said
+    assert (await post(client, "/update"))["content"] == "Updated 2 collections"
+
+
 async def test_index_and_update_name_a_folder_that_is_gone(client, tmp_path):
     (tmp_path / "notes").rename(tmp_path / "away")
     for path in ("/index", "/update"):

@@ -250,7 +250,8 @@ async def update(documents: _Get, asked: models.UpdateRequest | None = None) -> 
     """Bring all collections up to date; with `pull`, run `git pull` first."""
     _check_queue(documents)
     updates = await documents.update(pull=asked is not None and asked.pull)
-    content = await _with_problems(documents, text.of_updated(len(updates)))
+    pulled = {each.collection.name: each.pulled for each in updates if each.pulled}
+    content = await _with_problems(documents, text.of_updated(len(updates), pulled))
     return models.Updated(collections=len(updates), content=content)
 
 

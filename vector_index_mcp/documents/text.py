@@ -73,9 +73,13 @@ def of_indexed(collections: int, documents: int) -> str:
     return f"Indexed {_collections(collections)}: {documents} documents"
 
 
-def of_updated(collections: int) -> str:
-    """Return the message that all collections were updated."""
-    return f"Updated {_collections(collections)}"
+def of_updated(collections: int, pulled: Mapping[str, str]) -> str:
+    """Return the message that all collections were updated, and what `git pull` printed for each.
+
+    The contract has no field for a pull, which may have failed.
+    """
+    said = [f"git pull for {name}:\n{output}" for name, output in pulled.items()]
+    return "\n\n".join([f"Updated {_collections(collections)}", *said])
 
 
 def of_context_added(path: str) -> str:
