@@ -326,14 +326,41 @@ async def test_what_an_append_that_broke_off_has_left_goes_with_the_next(
 ):
     async with serving(root, tmp_path, embedder) as service:
         await service.make(order(source))
-        for name in ("index-7", ".index-9.123.part"):
+        for name in ("index-7", ".index-9.123.part", ".index-9.456.part"):
             assert snapshot.link(root / "made/index", root / "made" / name)
+        os.utime(root / "made/.index-9.123.part", (0, 0))
         await service.make(order(source, is_appended=True))
         names = sorted(path.name for path in (root / "made").iterdir())
-        assert names == ["index-2", "manifest.json", "metadata.json"]
+        a_process_may_be_writing = ".index-9.456.part"
+        assert names == [a_process_may_be_writing, "index-2", "manifest.json", "metadata.json"]
         assert snapshot.link(root / "made/index-2", root / "made/index-3")
         assert await service.delete("made") is None
     assert [*root.iterdir()] == []
+
+
+async def test_of_those_who_add_to_a_dataset_at_once_one_does_and_the_others_are_told(
+    root, source, tmp_path, embedder
+):
+    async def add(name):
+        more = texts_in(tmp_path / name, **{name: f"# The {name}\n\nRoads.\n"})
+        async with serving(root, tmp_path / name, embedder) as service:
+            try:
+                await service.make(order(more, is_appended=True))
+            except VectorIndexError as error:
+                assert "has changed meanwhile" in str(error)
+            else:
+                added.append(f"{name}.md")
+
+    async with serving(root, tmp_path, embedder) as service:
+        await service.make(order(source))
+        for number in range(5):
+            added = []
+            async with anyio.create_task_group() as tasks:
+                for name in (f"one{number}", f"two{number}"):
+                    tasks.start_soon(add, name)
+            assert added
+            await service.registry.hurry()
+            assert {*added} <= {*await found(service, "roads")}
 
 
 async def test_a_dataset_that_is_deleted_while_it_is_added_to_stays_deleted(

@@ -5,11 +5,13 @@ written beside the old one; then the manifest, which names the table, is replace
 that both tables share are hard links, so they take up space once.
 """
 
-import os
+import secrets
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 
@@ -29,7 +31,9 @@ from vector_index_mcp.datasets.refusal import BadDatasetError
 from vector_index_mcp.datasets.table import PART, Facts
 from vector_index_mcp.engine.store import Index
 from vector_index_mcp.engine.types import ModelIdentity
-from vector_index_mcp.errors import SettingsError
+from vector_index_mcp.errors import SettingsError, VectorIndexError
+
+_PARTS = 10**12
 
 
 async def append(index: Index, below: str, about: About, folder: Path) -> Made:
@@ -46,11 +50,23 @@ async def append(index: Index, below: str, about: About, folder: Path) -> Made:
         StoreError: If the index or the dataset's table cannot be read or written.
     """
     described, facts = await anyio.to_thread.run_sync(checked, folder)
+    try:
+        return await _appended(index, below, about, folder, described, facts)
+    except (OSError, BadDatasetError, VectorIndexError):
+        # Another process may have replaced the table, and that is the reason.
+        await anyio.to_thread.run_sync(_check_same, folder, described)
+        raise
+
+
+async def _appended(
+    index: Index, below: str, about: About, folder: Path, described: Manifest, facts: Facts
+) -> Made:
     model, records = await making.contents(index, below)
     await _prove(described)
     await _check_model(described, facts, model)
     new = _unused(folder)
-    part = new.with_name(f".{new.name}.{os.getpid()}{PART}")
+    # Not the number of the process: those in two containers may have the same.
+    part = new.with_name(f".{new.name}.{secrets.randbelow(_PARTS)}{PART}")
     try:
         await anyio.to_thread.run_sync(snapshot.clone, described.index, part)
         paths = frozenset(making.path_of(record, below) for record in records)
@@ -83,6 +99,13 @@ def checked(folder: Path) -> tuple[Manifest, Facts]:
     Raises:
         SettingsError: If it cannot.
     """
+    try:
+        return _checked(folder)
+    except SettingsError:  # another process may have replaced its table between two looks
+        return _checked(folder)
+
+
+def _checked(folder: Path) -> tuple[Manifest, Facts]:
     try:
         described = manifest.read(folder / manifest.NAME, folder, folder)
         own = folder.resolve()
@@ -130,18 +153,25 @@ def _unused(folder: Path) -> Path:
     return next(place for place in numbers if not place.exists())
 
 
+def _check_same(folder: Path, described: Manifest) -> dict[str, Any]:
+    """Check that a dataset is as it was; return the fields of its manifest.
+
+    Raises:
+        SettingsError: If it has changed.
+    """
+    path = folder / manifest.NAME
+    with suppress(BadDatasetError):
+        if manifest.read(path, folder, folder) == described:
+            return dict(manifest.said_in(path))
+    raise SettingsError(f"dataset '{described.id}' has changed meanwhile; try again")
+
+
 def _publish(
     part: Path, new: Path, described: Manifest, about: About, made: Made, facts: Facts
 ) -> None:
     """Make the manifest name the new table, and remove the old table."""
     path, now = made.folder / manifest.NAME, making.moment()
-    try:
-        is_same = manifest.read(path, made.folder, made.folder) == described
-        fields = dict(manifest.said_in(path))
-    except BadDatasetError:
-        is_same = False
-    if not is_same:
-        raise SettingsError(f"dataset '{described.id}' has changed meanwhile; try again")
+    fields = _check_same(made.folder, described)
     table.write_facts(part, facts)
     part.rename(new)
     changed = {
@@ -164,4 +194,5 @@ def _publish(
         shutil.rmtree(new)
         raise
     making.write(described.metadata, making.known_of(whole, made, fields.get("createdAt", now)))
-    keeping.remove(keeping.left_overs(made.folder, new), made.folder)
+    with suppress(OSError):  # another process may remove it, too
+        keeping.remove(keeping.left_overs(made.folder, new), made.folder)

@@ -128,12 +128,16 @@ def left_overs(folder: Path, kept: Path | None = None) -> Iterator[Path]:
 
     Args:
         folder: The dataset's folder.
-        kept: The table that the manifest names, which is not yielded.
+        kept: The table that the manifest names, which is not yielded, nor is a table that another
+            process may be writing.
     """
     with contextlib.suppress(OSError):
         for place in folder.iterdir():
             is_meant = _TABLE.fullmatch(place.name) and not place.is_symlink() and place != kept
-            if is_meant and (table.is_ours(place) or place.name.endswith(table.PART)):
+            is_part = place.name.endswith(table.PART)
+            if is_part and kept is not None and not table.is_left(place):
+                continue
+            if is_meant and (is_part or table.is_ours(place)):
                 yield from _parts_of_table(place)
 
 

@@ -11,7 +11,6 @@ import re
 import shlex
 import shutil
 import tarfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader
@@ -22,7 +21,7 @@ import pyarrow as pa
 
 from vector_index_mcp.datasets import manifest
 from vector_index_mcp.datasets.refusal import BadDatasetError
-from vector_index_mcp.datasets.table import PART
+from vector_index_mcp.datasets.table import PART, is_left
 from vector_index_mcp.files.plain import opened
 
 ENDING = ".tar.zst"
@@ -40,7 +39,6 @@ _HEADERS = frozenset(
 _SAFE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\- ]*(?:/[A-Za-z0-9_][A-Za-z0-9_.\- ]*){0,8}")
 _LONGEST_PATH = 400
 _OURS = re.compile(rf"\.[0-9]+{re.escape(PART)}")  # temporary folders of `add`, not of `make`
-_PART_SECONDS = 3_600  # an older temporary folder was left by a killed process
 _CODEC = "zstd"
 _DAMAGE = (tarfile.TarError, pa.ArrowException, ValueError, EOFError, RecursionError)
 
@@ -120,7 +118,7 @@ def add(file: Path, root: Path) -> Path:
         if not _OURS.fullmatch(left.name):
             continue
         with suppress(FileNotFoundError):  # another process may remove it, too
-            if left == part or time.time() - left.lstat().st_mtime > _PART_SECONDS:
+            if left == part or is_left(left):
                 shutil.rmtree(left, ignore_errors=True)
     try:
         part.mkdir()

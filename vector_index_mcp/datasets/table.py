@@ -34,6 +34,7 @@ from vector_index_mcp.files import plain
 
 PART = ".part"
 """The ending of the name of a folder that is not finished yet."""
+_PART_SECONDS = 3_600.0  # after that, its process was killed
 _LARGEST_FACTS_BYTES = 10_000
 _LONGEST_MODEL = 512
 _TOKEN_BYTES = 4
@@ -43,6 +44,14 @@ _UNUSED_SECONDS = 3_600.0
 _AWAY_SECONDS = 30 * 86_400.0  # the same, while its dataset may be on a drive that is away
 _NOTED_SECONDS = 60.0  # how often it is noted that a table is used
 Metric = Literal["product", "distance"]
+
+
+def is_left(part: Path) -> bool:
+    """Return whether a folder that is not finished was left by a process that was killed."""
+    try:
+        return time.time() - part.lstat().st_mtime > _PART_SECONDS
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
