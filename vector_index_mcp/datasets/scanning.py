@@ -48,8 +48,8 @@ class Scanner:
         walk = finding.find(self._root)
         found = [Found(path, self.stamp_of(path)) for path in walk.paths]
         self._described = {each.path: self._described[each.path] for each in found}
-        described = [each for _, each in self._described.values()]
-        self.is_whole = self.has_folder and walk.is_whole and all(map(_is_there, described))
+        are_there = [_is_there(self._described[each.path][1], each.stamp) for each in found]
+        self.is_whole = self.has_folder and walk.is_whole and all(are_there)
         if not walk.is_whole:
             found.append(Found(self._root / "…" / manifest.NAME, ()))
         return found
@@ -84,7 +84,9 @@ class Scanner:
         return {each.id for each in found if each is not None}
 
 
-def _is_there(described: Manifest | None) -> bool:
-    """Whether a manifest could be read, and what it names is there: its drive may be away."""
-    places = (described.index, described.metadata) if described is not None else ()
-    return bool(places) and all(map(os.path.exists, places))
+def _is_there(described: Manifest | None, stamp: Stamp) -> bool:
+    """Whether a manifest could be read, and what it names was there: its drive may be away."""
+    if described is None:
+        return False
+    missing = {path for path, size, *_ in stamp if size < 0}
+    return missing.isdisjoint(map(str, (described.index, described.metadata)))
