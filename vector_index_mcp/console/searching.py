@@ -130,21 +130,7 @@ class Search:
 
 def add_options(search: argparse.ArgumentParser) -> None:
     """Add the arguments and options of `search`."""
-    search.add_argument(
-        "words",
-        type=_text(LONGEST_QUERY_CHARS),
-        nargs="*",
-        metavar="QUERY",
-        help="a question, an identifier, or both; before it the project's folder, if it is not "
-        "the one you are in",
-    )
-    search.add_argument(
-        "-E",
-        "--regex",
-        action="store_true",
-        help="QUERY is a regular expression in Rust's syntax; without this, what looks like one is "
-        "taken for one",
-    )
+    _add_query(search)
     search.add_argument(
         "-C", "--project", dest="path", metavar="PATH", help="the project's folder, as an option"
     )
@@ -192,6 +178,25 @@ def add_options(search: argparse.ArgumentParser) -> None:
         action="store_true",
         help="start no background service; if none runs, search in this process, which loads the "
         "model each time",
+    )
+
+
+def _add_query(search: argparse.ArgumentParser) -> None:
+    """Add the query and what it is."""
+    search.add_argument(
+        "words",
+        type=_text(LONGEST_QUERY_CHARS),
+        nargs="*",
+        metavar="QUERY",
+        help="a question, an identifier, or both; before it the project's folder, if it is not "
+        "the one you are in",
+    )
+    search.add_argument(
+        "-E",
+        "--regex",
+        action="store_true",
+        help="QUERY is a regular expression in Rust's syntax; without this, what looks like one is "
+        "taken for one",
     )
 
 
