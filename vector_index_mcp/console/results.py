@@ -150,7 +150,7 @@ def _grep_lines(hit: SearchHit, query: Query, places: Sequence[Place]) -> Iterat
     else:
         indexes = [_line_that_matters(lines, hit, query, places)]
     for index in indexes:
-        yield hit.start_line + index, lines[index].removesuffix("\r")
+        yield hit.start_line + index, lines[index]
 
 
 def _grepped(hit: SearchHit) -> list[str]:

@@ -75,7 +75,7 @@ def test_each_option_that_is_meant_exists(capsys):
     with pytest.raises(SystemExit):
         of_project(["search", "--help"])
     shown = capsys.readouterr().out
-    assert all(f"  {option} " in shown for option in arguments.searching.MEANT.values())
+    assert all(f" {option} " in shown for option in arguments.searching.MEANT.values())
 
 
 def test_the_notes_have_a_version(capsys):
