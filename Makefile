@@ -55,10 +55,12 @@ quick-tests: $(VENV)/compiled
 
 most-tests long: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
 most-tests: $(VENV)/compiled
-	$(PYTEST) -m "not long"
+	$(PYTEST) -m "not long" --ignore tests/attacks --ignore tests/faults
 
-long: $(VENV)/compiled ## the long tests: loads, kills, full disks, whole libraries, real installations
-	$(PYTEST) -m long $$(grep -rlF mark.long tests --include='test_*.py') # collecting all takes longer
+# Only files that have such tests: to collect all of them takes longer.
+long: $(VENV)/compiled ## the long tests: loads, kills, attacks, full disks, browsers, real models
+	$(PYTEST) -m long tests/attacks tests/faults \
+	    $$(grep -rlF mark.long --include='*.py' tests/contract tests/e2e tests/service tests/unit tests/test_*.py)
 
 again: $(VENV)/installed-dev ## what failed in the last run, one test after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none

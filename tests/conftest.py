@@ -18,6 +18,8 @@ from templates import CALM_THREADS
 
 from vector_index_mcp.processes import children
 
+LONG_FOLDERS = {"attacks", "faults"}
+
 # A busy machine is slow, not wrong.
 settings.register_profile(
     "unhurried",
@@ -43,8 +45,12 @@ def pytest_runtestloop():
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
-    """What takes a minute on any machine goes first, so that nobody waits for it at the end."""
+    """Mark whole folders; what takes a minute on any machine goes first, to end before the rest."""
+    for item in items:
+        if item.path.parent.name in LONG_FOLDERS:
+            item.add_marker("long")
     items.sort(key=lambda item: item.path.name != "test_load.py")
 
 

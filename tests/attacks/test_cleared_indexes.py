@@ -493,7 +493,6 @@ remove_index(Path(sys.argv[1]), Records(state), state)
 """
 
 
-@pytest.mark.long
 @posix_only
 @pytest.mark.parametrize("goes_on", ["clear", "start"])
 @pytest.mark.parametrize("steps_from_the_end", [0, 1, 2, 3, 9])

@@ -87,7 +87,6 @@ async def differences(codebase, root):
     return sorted(found)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(60 + 2 * STEPS)
 async def test_nothing_that_git_and_editors_do_is_missed(tmp_path, monkeypatch):
     monkeypatch.setattr(freshness, "SWEEP_LEAST_SECONDS", 3_600.0, raising=False)

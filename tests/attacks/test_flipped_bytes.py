@@ -64,7 +64,6 @@ async def heals(root, seed):
         assert without_time(await contents(uri)) == expected, (path, place)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(3_600)
 def test_a_flipped_byte_anywhere_costs_time_and_nothing_else(project):
     anyio.run(heals, project, int(os.environ.get("SEED", "1")))

@@ -311,7 +311,6 @@ async def test_a_row_that_lies_is_dropped_and_indexed_again(project, waits):
         await eventually(is_right)
 
 
-@pytest.mark.long
 async def test_what_stood_in_for_a_foreign_index_goes_when_that_is_gone(project, users, tmp_path):
     (project / ".lancedb").symlink_to(users)
     status = await all_of_it(codebase_of(project, FakeEmbedder()))

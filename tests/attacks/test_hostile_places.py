@@ -344,7 +344,6 @@ async def ended(oracle: Oracle, chance: random.Random, service: psutil.Process) 
     await eventually(lambda: is_gone(service))
 
 
-@pytest.mark.long
 async def test_a_hostile_repository_gets_nothing_and_breaks_nothing():
     for seed in range(SEED, SEED + ROUNDS):
         with hostile_place(seed) as (place, oracle, chance):
@@ -411,7 +410,6 @@ async def test_a_neighbour_who_was_first_with_the_runtime_folder_gets_nothing(an
         await oracle.ends()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("has_forged_record", [True, False])
 async def test_garbage_on_the_socket_is_replaced_or_told(has_forged_record):
     with hostile_place(SEED) as (place, oracle, chance):
@@ -427,7 +425,6 @@ async def test_garbage_on_the_socket_is_replaced_or_told(has_forged_record):
         await oracle.ends()
 
 
-@pytest.mark.long
 async def test_a_held_lock_of_the_service_is_told_in_time():
     with hostile_place(SEED) as (place, oracle, chance):
         repository(place.project, oracle.canaries, chance)
@@ -440,7 +437,6 @@ async def test_a_held_lock_of_the_service_is_told_in_time():
         await oracle.ends()
 
 
-@pytest.mark.long
 async def test_a_flooded_page_lets_its_user_in_and_nobody_else(another_user):
     with hostile_place(SEED) as (place, oracle, _):
         repository(place.project, oracle.canaries, random.Random(0))
@@ -489,7 +485,6 @@ def forbid(project: Path, chance: random.Random) -> None:
             path.chmod(chance.choice([0o000, 0o200, 0o644]))
 
 
-@pytest.mark.long
 async def test_a_hostile_disk_is_told_and_survived(small_disk):
     """It fills up, becomes read-only and forbids; then all is well, and so is the index."""
     for seed in range(SEED, SEED + ROUNDS):

@@ -119,7 +119,6 @@ async def test_a_copy_keeps_its_vectors_even_if_the_cache_has_lost_them(project)
     assert embedder.texts == []
 
 
-@pytest.mark.long
 async def test_a_copy_made_of_hard_links_and_its_original_are_both_kept(project):
     await indexed(project, FakeEmbedder())
     copy = project.parent / "copy"

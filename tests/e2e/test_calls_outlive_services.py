@@ -17,7 +17,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
 from vector_index_mcp.background.births import birth_of
 
-pytestmark = [pytest.mark.anyio, linux_only]
+pytestmark = [pytest.mark.long, pytest.mark.anyio, linux_only]
 
 PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
 SECRET = "a secret"
@@ -151,7 +151,6 @@ def reason_in(answer):
     return answer["result"]["content"][0]["text"]
 
 
-@pytest.mark.long
 async def test_what_only_reads_is_asked_once_more(place):
     async with started(place) as (service, client):
         session = await begun(service, client)

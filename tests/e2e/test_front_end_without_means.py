@@ -24,6 +24,7 @@ from processes import (
 from waiting import eventually
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform != "linux", reason="sets limits as Linux knows them"),
 ]
@@ -247,7 +248,6 @@ def _a_file(state: Path) -> Path:
     return state
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("spoil", [_forbidden, _forbidden_records, _a_file])
 def test_records_that_cannot_be_read_make_no_index_foreign_or_missing(place, spoil):
     state = place.folder / "state" / "vector-index-mcp"

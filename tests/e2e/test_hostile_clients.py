@@ -19,6 +19,7 @@ from waiting import eventually
 from writing import write
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX sockets"),
 ]
@@ -229,7 +230,6 @@ async def ask_and_ask(client: Wire, asked: list[int]) -> None:
     pytest.fail("somebody reads all that")
 
 
-@pytest.mark.long
 @linux_only
 async def test_a_client_that_stops_reading_costs_little_and_hinders_nobody(place):
     async with place.relayed() as deaf, place.relayed() as other:
@@ -272,7 +272,6 @@ sys.meta_path.insert(0, Hook)
 """
 
 
-@pytest.mark.long
 @linux_only
 async def test_a_client_that_stops_reading_is_given_up_and_answered_once_it_reads_again(place):
     place.variables = with_import_hook(place.folder / "hook", LITTLE_PATIENCE, place.variables)

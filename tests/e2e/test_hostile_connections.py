@@ -15,6 +15,7 @@ from vector_index_mcp.background import greeting
 from vector_index_mcp.errors import BackgroundError
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX sockets"),
 ]

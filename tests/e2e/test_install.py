@@ -29,6 +29,8 @@ from vector_index_mcp.clients.catalog import CLIENTS
 from vector_index_mcp.clients.client import PRIVATE, PROJECT
 from vector_index_mcp.console.arguments import parse
 
+pytestmark = pytest.mark.long
+
 NAMES = [client.name for client in CLIENTS]
 
 

@@ -22,6 +22,7 @@ from vector_index_mcp.page.project import ProjectPage
 from vector_index_mcp.serving.listener import Page
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.anyio,
     needs_chromium,
     pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals and modes"),
@@ -301,7 +302,6 @@ BEFORE_REPEATED_SECONDS = 10.0
 """The status is sent every 15 s without a sign; what is seen earlier was sent for a reason."""
 
 
-@pytest.mark.long
 async def test_the_languages_that_there_are_can_be_chosen(tab, place):
     options = "[...document.querySelectorAll('#language option')].map((each) => each.textContent)"
     await tab.until(f"{options}.join() === 'any,markdown (1),python ({INDEXED - 1})'")
@@ -421,7 +421,6 @@ async def test_what_clients_ask_is_seen(tab, place):
     assert await tab.value("document.querySelector('#query').value") == "accept_connections"
 
 
-@pytest.mark.long
 async def test_a_query_that_is_asked_again_is_one_line(tab, place):
     for query in ["read config", "bind port", "read config"]:
         await place.run("search", place.project, query)

@@ -14,7 +14,7 @@ from shelves import DIMENSION, MODEL, index_of, put, running, write
 from vector_index_mcp.page.datasets import DatasetsPage
 from vector_index_mcp.serving.listener import Page
 
-pytestmark = [pytest.mark.anyio, needs_chromium]
+pytestmark = [pytest.mark.long, pytest.mark.anyio, needs_chromium]
 
 TEXTS = {
     "docs/ships.md": "A ship sails.\n<script>hacked = 1</script> \x1b]0;title\x07 \u202egnp.exe",
@@ -73,7 +73,6 @@ async def fill(tab: Tab, **fields: str) -> None:
     await tab.value("document.querySelector('#make').requestSubmit()")
 
 
-@pytest.mark.long
 async def test_a_question_is_tried_and_hostile_texts_stay_texts(root, chromium):
     await put(root, texts=TEXTS, **HOSTILE)
     write(root / "bad/manifest.json", b"{")

@@ -12,6 +12,7 @@ from processes import FAKE_WORKER, place_of, with_import_hook
 from writing import write
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.anyio,
     needs_chromium,
     pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals and modes"),
@@ -78,7 +79,6 @@ async def search(tab: Tab, query: str) -> None:
     await tab.until(f"{text_of('#summary')}.includes('document')")
 
 
-@pytest.mark.long
 async def test_each_context_is_a_paragraph(tab):
     await search(tab, "walruses")
     await tab.until(f"{text_of('#results .title')} === 'Monday'")

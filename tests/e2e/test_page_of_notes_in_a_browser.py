@@ -15,7 +15,7 @@ from vector_index_mcp.notes.merging.chapters import MARK
 from vector_index_mcp.page.notes import NotesPage
 from vector_index_mcp.serving.listener import Page
 
-pytestmark = [pytest.mark.anyio, needs_chromium]
+pytestmark = [pytest.mark.long, pytest.mark.anyio, needs_chromium]
 
 P = {"project_id": "Shop"}
 HOSTILE = (
@@ -280,7 +280,6 @@ async def test_the_keyboard_is_enough(tab):
     assert await tab.value("document.activeElement.tagName") == "H2"
 
 
-@pytest.mark.long
 async def test_nothing_is_wider_than_the_window(tab, shop):
     commit = shop[0].git("rev-parse", "HEAD")
     views = {

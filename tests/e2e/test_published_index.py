@@ -21,7 +21,7 @@ from processes import (
 )
 from writing import put, write
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 IS_LONG = "KILLS" in os.environ  # then a job is killed at each of its requests
 FILES = {f"part_{i}.py": f"def apple_{i}(value):\n    return value + {i}\n" for i in range(20)}
@@ -119,7 +119,6 @@ async def fetched(machine, project, store):
         )
 
 
-@pytest.mark.long
 async def test_one_machine_publishes_and_another_one_answers(machines, origin, store):
     ci, laptop = machines("ci"), machines("laptop")
     first = ci.publish(ci.cloned(origin), store)
@@ -138,7 +137,6 @@ async def test_one_machine_publishes_and_another_one_answers(machines, origin, s
     assert laptop.run("verify", clone).returncode == 0
 
 
-@pytest.mark.long
 async def test_a_job_on_a_new_machine_makes_only_what_has_changed(machines, origin, store):
     first = machines("first")
     first.publish(first.cloned(origin), store)
@@ -170,7 +168,6 @@ async def test_an_older_commit_is_not_published_over_a_later_one(machines, origi
     assert not (old / ".lancedb").exists()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("depth", [1, 2])
 async def test_a_job_that_checked_out_before_the_later_commit_was_pushed_leaves_that(
     machines, origin, store, depth
@@ -194,7 +191,6 @@ async def test_a_job_that_checked_out_before_the_later_commit_was_pushed_leaves_
     assert git(clone, "status", "--porcelain", "--branch") == "## main"
 
 
-@pytest.mark.long
 async def test_jobs_at_once_all_succeed(machines, origin, store):
     put(origin, "new.py", "x = 1\n")
     jobs = [machines(f"job{n}") for n in range(2)]
@@ -213,7 +209,6 @@ async def test_jobs_at_once_all_succeed(machines, origin, store):
     assert now.last_run.files_indexed == 0
 
 
-@pytest.mark.long
 @posix_only
 @pytest.mark.parametrize("at", range(11) if IS_LONG else [0, 4, 10])
 async def test_a_job_that_is_killed_leaves_what_is_published_and_the_next_one_ends_it(
@@ -233,7 +228,6 @@ async def test_a_job_that_is_killed_leaves_what_is_published_and_the_next_one_en
     assert now.last_run.files_indexed == 0
 
 
-@pytest.mark.long
 @posix_only
 @pytest.mark.parametrize("at", range(11) if IS_LONG else [0, 5])
 async def test_a_fetch_that_is_killed_is_ended_by_the_next_start(machines, origin, store, at):
@@ -249,7 +243,6 @@ async def test_a_fetch_that_is_killed_is_ended_by_the_next_start(machines, origi
     assert laptop.run("verify", clone).returncode == 0
 
 
-@pytest.mark.long
 async def test_a_store_that_is_not_there_costs_a_sentence(machines, origin, tmp_path):
     laptop = machines("laptop")
     now = await fetched(laptop, laptop.cloned(origin), tmp_path / "nowhere")
@@ -257,7 +250,6 @@ async def test_a_store_that_is_not_there_costs_a_sentence(machines, origin, tmp_
     assert now.last_run.files_indexed == 20
 
 
-@pytest.mark.long
 async def test_what_makes_no_sense_is_refused_with_a_reason(machines, origin, store):
     ci = machines("ci")
     clone = ci.cloned(origin)
@@ -306,7 +298,6 @@ async def test_what_differs_from_the_commit_is_named(machines, origin, store):
     assert f"differ from the commit are published as they are: {named}\n" in done.stderr
 
 
-@pytest.mark.long
 async def test_whoever_publishes_while_another_process_writes_the_index_is_told_so(
     machines, origin, store
 ):
@@ -325,7 +316,6 @@ async def test_whoever_publishes_while_another_process_writes_the_index_is_told_
         assert ci.run("stop", "--all").returncode == 0  # of this machine's
 
 
-@pytest.mark.long
 def test_a_job_gives_its_vectors_to_the_team_as_well(machines, origin, store, tmp_path):
     job, vectors = machines("job"), tmp_path / "vectors"
     shared = {"VECTOR_INDEX_SHARED_CACHE": str(vectors)}

@@ -22,7 +22,7 @@ from waiting import eventually
 from vector_index_mcp import __version__
 from vector_index_mcp.background import contact
 
-pytestmark = [pytest.mark.anyio, linux_only]
+pytestmark = [pytest.mark.long, pytest.mark.anyio, linux_only]
 
 PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
 UNKNOWN_ID = 99
@@ -166,7 +166,6 @@ async def test_no_kill_costs_a_search(place):
             assert not (await client.ask("tools/call", **SEARCH))["result"].get("isError")
 
 
-@pytest.mark.long
 async def test_what_waits_for_a_service_that_hangs_is_told_so(place):
     variables = with_import_hook(place.folder / "hook", SOON_GIVEN_UP, place.variables)
     async with wired(place.project, cwd=place.folder, variables=variables) as client:
@@ -197,7 +196,6 @@ async def test_a_service_that_is_there_may_take_its_time(place):
         await is_answered(client)
 
 
-@pytest.mark.long
 async def test_half_an_answer_is_not_passed_on(place):
     variables = with_import_hook(place.folder / "hook", HALF_AN_ANSWER, place.variables)
     async with wired(place.project, cwd=place.folder, variables=variables) as client:
@@ -257,7 +255,6 @@ async def test_a_client_can_leave_while_there_is_no_service(place):
     assert place.report() == {}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_clients_of_every_protocol_era_understand_the_reason(place, mode):
     variables = with_import_hook(place.folder / "hook", DIES_OF_A_TRIGGER, place.variables)
@@ -294,7 +291,6 @@ async def test_a_client_that_leaves_does_not_wait_for_what_is_never_answered(pla
     assert answer["error"]["message"].startswith("the client left before")
 
 
-@pytest.mark.long
 async def test_a_client_can_leave_while_its_service_hangs(place):
     variables = with_import_hook(place.folder / "hook", IMPATIENCE, place.variables)
     async with wired(place.project, cwd=place.folder, variables=variables) as client:
@@ -307,7 +303,6 @@ async def test_a_client_can_leave_while_its_service_hangs(place):
         service.resume()
 
 
-@pytest.mark.long
 async def test_many_front_ends_start_one_service(place):
     starts = place.folder / "starts"
     place.variables["STARTS"] = str(starts)
@@ -351,7 +346,6 @@ async def test_a_newer_version_takes_over_though_others_go_on_calling(place):
         tasks.cancel_scope.cancel()
 
 
-@pytest.mark.long
 async def test_a_service_that_dies_at_each_greeting_is_started_a_few_times_and_the_reason_told(
     place,
 ):

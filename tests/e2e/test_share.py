@@ -6,6 +6,8 @@ import pytest
 from processes import NO_MODEL, environment, run
 from writing import write
 
+pytestmark = pytest.mark.long
+
 FILES = {f"m{n}.py": f"def name_{n}(): return {n}\n" for n in range(40)}
 
 
@@ -26,7 +28,6 @@ def machine(tmp_path):
     return lambda name, **more: Machine(tmp_path / name, **{**team, **more})
 
 
-@pytest.mark.long
 def test_what_one_machine_shares_another_does_not_embed(machine):
     job, laptop = machine("job"), machine("laptop")
     assert job("index").returncode == 0

@@ -16,7 +16,7 @@ from waiting import eventually
 from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
 
-pytestmark = [pytest.mark.anyio, posix_only]
+pytestmark = [pytest.mark.long, pytest.mark.anyio, posix_only]
 
 NO_UNIX_SOCKETS = """
 import socket
@@ -50,7 +50,6 @@ def said_to(port, words):
     return b""
 
 
-@pytest.mark.long
 async def test_a_search_starts_a_service_that_is_met_by_its_port(place):
     first = await place.run("search", place.project, "parse_config")
     assert "load.py" in first.stdout, first.stderr
@@ -80,7 +79,6 @@ async def test_a_client_is_served_and_follows_changes(place):
         await eventually(is_found)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "words", [greeting.hello(greeting.MCP, ""), greeting.hello(greeting.MCP, "wrong"), b"{}\n"]
 )
@@ -90,7 +88,6 @@ async def test_who_does_not_know_the_secret_gets_nothing(place, words):
     assert json.loads(answer) == {"refused": "the secret is wrong"}
 
 
-@pytest.mark.long
 async def test_the_port_is_open_to_this_machine_alone_and_the_record_to_this_user(place):
     await place.run("search", place.project, "parse_config")
     assert place.endpoint.record.stat().st_mode & 0o077 == 0
@@ -102,7 +99,6 @@ async def test_the_port_is_open_to_this_machine_alone_and_the_record_to_this_use
     assert addresses == {"127.0.0.1"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -139,7 +135,6 @@ async def test_a_port_that_is_now_somebody_else_s_is_not_taken_for_the_service(p
     assert not any(record["secret"].encode() in each for each in heard)
 
 
-@pytest.mark.long
 async def test_the_embedding_worker_is_shared_by_way_of_a_port():
     with place_of(FILES) as place:
         code = NO_UNIX_SOCKETS + FAKE_WORKER

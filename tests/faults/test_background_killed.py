@@ -152,7 +152,6 @@ async def indexed_like_new(place: Place, name: str) -> None:
     assert differences(kept, await contents(fresh)) == []
 
 
-@pytest.mark.long
 @pytest.mark.timeout(10_800 if "KILLS" in os.environ else 120)
 async def test_kills_and_stops_leave_no_process_no_lock_and_a_fresh_index():
     seed = os.environ.get("SEED", "1")

@@ -334,7 +334,6 @@ async def test_a_sweep_without_changes_queues_nothing(kept):
         assert codebase.index.indexer.pending_path_count == 0
 
 
-@pytest.mark.long
 @linux_only
 @pytest.mark.usefixtures("deaf", "soon")
 async def test_a_network_file_system_is_scanned_and_the_status_says_so(project, monkeypatch):
@@ -381,7 +380,6 @@ def mounted(project, tmp_path):
     subprocess.run(["umount", "--lazy", place], check=True)
 
 
-@pytest.mark.long
 @linux_only
 @pytest.mark.usefixtures("soon")
 async def test_what_changes_behind_a_real_file_system_in_user_space_is_found(project, mounted):
@@ -501,7 +499,6 @@ def few_watches(monkeypatch):
     return lacking
 
 
-@pytest.mark.long
 @linux_only
 @pytest.mark.usefixtures("soon")
 async def test_where_watches_run_out_the_project_is_scanned_and_the_status_says_so(

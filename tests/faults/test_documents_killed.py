@@ -127,7 +127,6 @@ def killed(folder, seed, life):
     return [json.loads(line) for line in announced if line.endswith("\n")]
 
 
-@pytest.mark.long
 async def test_no_collection_no_context_and_no_document_is_lost(tmp_path):
     seed = int(os.environ.get("SEED", "7"))
     chance = random.Random(seed)

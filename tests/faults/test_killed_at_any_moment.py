@@ -174,7 +174,6 @@ async def recovered(project, **options):
     return await contents(project / ".lancedb"), embedder
 
 
-@pytest.mark.long
 async def test_after_a_kill_the_next_start_makes_a_fresh_index(tmp_path):
     chance, project = random.Random("lives"), made(tmp_path)
     for turn in range(KILLS):
@@ -186,7 +185,6 @@ async def test_after_a_kill_the_next_start_makes_a_fresh_index(tmp_path):
         edit(project, chance)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("moment", MOMENTS)
 async def test_a_kill_during(tmp_path, moment):
     chance, project = random.Random(moment), made(tmp_path)

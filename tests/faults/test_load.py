@@ -19,7 +19,6 @@ MOST_INDEX_MEGABYTES = 50  # for 0.1 MB of source: versions live for half a minu
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(SECONDS + 300)]
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="counts descriptors")
 async def test_a_project_under_load_stays_right_and_small():
     # A fork shares memory, and would seem smaller than a service of a user.

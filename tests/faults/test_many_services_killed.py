@@ -163,7 +163,6 @@ async def equals_a_fresh_index(place, folder):
     assert differences(kept, await contents(folder)) == []
 
 
-@pytest.mark.long
 @pytest.mark.timeout(10_800 if "KILLS" in os.environ else 180)
 async def test_services_that_share_a_worker_survive_each_other(places):
     seed = os.environ.get("SEED", "1")

@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-import pytest
 from machines import git
 
 KILLS = int(os.environ.get("KILLS", "6"))
@@ -83,7 +82,6 @@ def kill(pid, *, with_git):
             child.kill()
 
 
-@pytest.mark.long
 def test_a_kill_loses_no_answered_write_and_leaves_none_by_half(tmp_path):
     store = Killed(tmp_path / "store")
     for number in range(KILLS):

@@ -14,7 +14,6 @@ AGENTS, WRITES = 4, 40
 CHARS = 100_000
 
 
-@pytest.mark.long
 async def test_what_was_acknowledged_is_kept_when_the_disk_fills_up(small_disk):
     home = small_disk / "store"
     written, codes = {}, []

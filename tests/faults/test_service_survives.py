@@ -234,7 +234,6 @@ async def test_a_full_disk_is_told_and_the_index_goes_on_when_there_is_space(
         await is_as_fresh(client, project)
 
 
-@pytest.mark.long
 async def test_nobody_waits_for_a_run_for_as_long_as_the_disk_is_full(
     project, embedder, small_disk, monkeypatch
 ):
@@ -268,7 +267,6 @@ async def test_nobody_waits_for_a_run_for_as_long_as_the_disk_is_full(
     assert without_time(await contents(uri)) == without_time(fresh)
 
 
-@pytest.mark.long
 async def test_nobody_waits_for_vectors_for_as_long_as_the_disk_is_full(
     project, embedder, small_disk
 ):

@@ -22,7 +22,7 @@ from vector_index_mcp.engine.store.unread import Unread
 from vector_index_mcp.engine.types import Candidate
 from vector_index_mcp.errors import VectorIndexError
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 COUNT = 12
 DAMAGED = "its table is damaged or incomplete"
@@ -82,7 +82,6 @@ def vectors(value):
     return pa.FixedSizeListArray.from_arrays(pa.array(numbers.ravel()), DIMENSION)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("column", "values"),
     [
@@ -181,7 +180,6 @@ async def test_a_table_that_is_used_where_it_lies_holds_no_links(root, tmp_path,
 # -- more than a table takes -----------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the memory that is used")
 async def test_a_table_that_takes_more_memory_than_its_files_explain_is_refused(root, monkeypatch):
     monkeypatch.setattr(conversion, "_bytes_of", lambda _: -1_000_000_000_000)  # allows nothing

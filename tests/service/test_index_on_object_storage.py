@@ -36,7 +36,7 @@ from vector_index_mcp.indexing.place import Remote
 from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.objects.opening import opened
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 FILES = {f"part/module_{n}.py": f"def apple_{n}():\n    return {n}\n" for n in range(5)}
 STORM_SECONDS = float(os.environ.get("STORM_SECONDS", "6"))
@@ -169,7 +169,6 @@ async def test_a_project_that_is_moved_keeps_its_index_and_its_copy_is_another(f
         assert (await settled(client))["last_run"]["files_read"] == 0
 
 
-@pytest.mark.long
 async def test_a_name_that_two_machines_share_makes_them_one_owner_in_turns(
     folders, uri, server, machine_of
 ):
@@ -202,7 +201,6 @@ async def _is_writer(client, wanted):
     return status["is_writer"] is wanted and status["status"] == "WATCHING"
 
 
-@pytest.mark.long
 async def test_who_is_stopped_in_the_middle_of_a_commit_does_not_finish_it(
     folders, uri, server, proxy, machine_of
 ):
@@ -242,7 +240,6 @@ async def _finds(client, query, file):
     return (await found(client, query))[:1] == [file]
 
 
-@pytest.mark.long
 async def test_who_is_stopped_in_the_middle_of_a_swap_replaces_nothing(
     folders, uri, proxy, machine_of
 ):
@@ -266,7 +263,6 @@ async def test_who_is_stopped_in_the_middle_of_a_swap_replaces_nothing(
     await is_like_fresh(uri, other)
 
 
-@pytest.mark.long
 async def test_machines_that_are_stopped_at_random_leave_an_index_like_a_fresh_one(
     folders, uri, server, machine_of
 ):
@@ -312,7 +308,6 @@ async def _holds(uri, key):
         index.close()
 
 
-@pytest.mark.long
 async def test_who_is_stopped_while_it_fences_undoes_nothing(
     folders, uri, server, proxy, machine_of
 ):
@@ -381,7 +376,6 @@ async def test_with_a_key_that_may_only_read_the_index_is_read_and_nothing_is_tr
     assert await contents(uri) == before
 
 
-@pytest.mark.long
 async def test_a_server_that_never_answers_keeps_nobody_waiting(
     kept, uri, proxy, reached, monkeypatch
 ):
@@ -423,7 +417,6 @@ async def _is_in_error_by(client, words):
     return words in (status["error_message"] or "") and status
 
 
-@pytest.mark.long
 async def test_no_key_is_shown_whatever_the_server_quotes(
     kept, uri, proxy, reached, monkeypatch, caplog
 ):
@@ -440,7 +433,6 @@ async def test_no_key_is_shown_whatever_the_server_quotes(
         assert "Credential=" not in text
 
 
-@pytest.mark.long
 async def test_what_looks_damaged_is_opened_again_and_built_anew_only_if_somebody_wants_that(
     kept, uri
 ):

@@ -48,7 +48,7 @@ from vector_index_mcp.indexing.writing.indexer import Indexer
 from vector_index_mcp.objects.opening import opened
 from vector_index_mcp.settings import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 SHOP = "class Shop:\n    def total(self):\n        return sum(self.prices)\n"
 FILES = {
@@ -259,7 +259,6 @@ def bucket(monkeypatch):
         yield f"{server.new_bucket()}/team/index"
 
 
-@pytest.mark.long
 async def test_a_bucket_does_as_well_as_a_folder(project, clone, bucket):
     done = await published(project, bucket, branch="feature/a b")
     assert done.uploaded > 0
@@ -271,7 +270,6 @@ async def test_a_bucket_does_as_well_as_a_folder(project, clone, bucket):
     await is_as_if_made_here(clone)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["folder", "bucket"])
 async def test_a_quota_that_is_used_up_while_fetching_stops_nobody(
     project, clone, store, bucket, kind, small_files, monkeypatch
@@ -519,7 +517,6 @@ async def test_a_file_about_which_a_row_lies_is_indexed_anew(project, clone, sto
     await is_as_if_made_here(clone)
 
 
-@pytest.mark.long
 async def test_a_branch_in_a_bucket_is_published_again_after_a_change(project, clone, bucket):
     await published(project, bucket)
     for root in (project, clone):

@@ -17,6 +17,7 @@ from vector_index_mcp.indexing.preparing import crew as crew_module
 from vector_index_mcp.indexing.preparing.child import Child
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.own_children,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there"),
@@ -55,7 +56,6 @@ async def holds(client, path, words):
     return any(words in hit["extracted_text_chunk"] for hit in results)
 
 
-@pytest.mark.long
 async def test_such_a_file_is_found_by_its_words_and_the_status_says_why(project):
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         status = await settled(client)
@@ -64,7 +64,6 @@ async def test_such_a_file_is_found_by_its_words_and_the_status_says_why(project
         assert status["cut_by_lines"] == {"Bird.kt": child_module.TOO_SLOW}
 
 
-@pytest.mark.long
 async def test_it_is_not_tried_again_until_it_changes(project, questions):
     async with serving(codebase_of(project, FakeEmbedder())) as client:
         await settled(client)
@@ -107,7 +106,6 @@ child_main.main(*sys.argv[1:])
 """
 
 
-@pytest.mark.long
 async def test_one_that_cannot_even_be_cut_by_its_lines_is_not_tried_at_every_request(
     project, monkeypatch, questions
 ):
@@ -122,7 +120,6 @@ async def test_one_that_cannot_even_be_cut_by_its_lines_is_not_tried_at_every_re
         assert questions == []
 
 
-@pytest.mark.long
 async def test_who_saves_it_again_and_again_keeps_no_other_save_waiting(project, monkeypatch):
     monkeypatch.setattr(crew_module, "_SECONDS", 2.0 * PATIENCE_SECONDS)
     write(project, {"Bird.kt": "class Oriole\n"})

@@ -32,7 +32,7 @@ from vector_index_mcp.indexing.vectors.packs import Packs
 from vector_index_mcp.indexing.vectors.team import TeamPlace, TeamVectors
 from vector_index_mcp.objects.opening import opened
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 FILES = 300
 DAY = 86_400
@@ -236,7 +236,6 @@ async def test_no_text_and_no_path_is_in_a_store(tmp_path, folder_uri):
     assert len(pack.read_bytes()) == 64 + FILES * (32 + 2 * 64)
 
 
-@pytest.mark.long
 async def test_three_jobs_write_while_two_machines_read(tmp_path, uri):
     jobs = [machine(tmp_path, f"job{n}") for n in range(3)]
     readers = [machine(tmp_path, f"reader{n}") for n in range(2)]
@@ -313,7 +312,6 @@ def entry_of(packs):
     return packs._prefix + name
 
 
-@pytest.mark.long
 async def test_a_pack_that_is_removed_meanwhile_is_only_missing(tmp_path, uri):
     await shared(tmp_path, uri)
     packs = await packs_in(uri, tmp_path)
@@ -365,7 +363,6 @@ def rewrite(folder, change):
     path.write_bytes(data[: shape.keys_end] + change(numbers).astype("<f2").tobytes())
 
 
-@pytest.mark.long
 async def test_a_pack_with_vectors_under_wrong_hashes_is_noticed(tmp_path, folder_uri, caplog):
     await shared(tmp_path, folder_uri)
     rewrite(tmp_path / "team", lambda numbers: np.roll(numbers, 1, axis=0))
@@ -382,7 +379,6 @@ async def test_a_pack_with_vectors_under_wrong_hashes_is_noticed(tmp_path, folde
     assert least_cosine(mine, own) > 0.999_99
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [lambda numbers: numbers * np.nan, lambda numbers: numbers * 0, lambda numbers: numbers * 9],
@@ -596,7 +592,6 @@ async def test_an_error_that_nobody_foresaw_switches_the_store_off_and_ends_noth
     assert "switched off: an error of this program (ZeroDivisionError)" in status.model.team_vectors
 
 
-@pytest.mark.long
 async def test_a_nest_of_folders_in_the_store_ends_nothing(tmp_path, folder_uri):
     await shared(tmp_path, folder_uri)
     with nested_in(next((tmp_path / "team").rglob("*.pack")).parent):

@@ -228,6 +228,16 @@ async def test_what_stands_in_one_project_is_missing_in_none(reader):
     assert note.count("No searched file contains") == 1
 
 
+async def test_of_an_expression_what_matches_in_one_project_is_shown_alone(reader, kept):
+    answer = await call(reader, "search_index", query=r"def total_\w+")
+    [hit] = answer["results"]
+    assert hit["file_path"] == f"{kept.codebases['shop'].root.as_posix()}/src/cart.py"
+    assert "shop: 1 chunk matches the query as a regular expression." in answer["note"]
+    nothing = await call(reader, "search_index", query="total_[0-9]+", regex=True)
+    assert nothing["results"] == []
+    assert "No chunk matches" in nothing["note"]
+
+
 async def test_a_mistyped_name_shows_what_it_finds_in_the_project_that_has_the_name(reader):
     answer = await call(reader, "search_index", query="RetryBakoff")
     note = "No searched file contains `RetryBakoff`; these are results for `RetryBackoff`."
