@@ -108,7 +108,8 @@ async def started(
         socket.send_fds(asked, [message], descriptors)
     for each in theirs:
         each.close()
-    streams = [await anyio.abc.UNIXSocketStream.from_socket(each) for each in (stdin, stdout)]
+    with anyio.CancelScope(shield=True):  # else nobody would close them
+        streams = [await anyio.abc.UNIXSocketStream.from_socket(each) for each in (stdin, stdout)]
     return Fork(tuple(streams), report)
 
 

@@ -29,7 +29,7 @@ from vector_index_mcp.processes import children, stopping
 needs_model = pytest.mark.skipif(
     find_spec(OFFLINE_PACKAGE) is None, reason="the extra `offline` is not installed"
 )
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 worker_embedder = partial(
     WorkerEmbedder, start_worker=children.start, remedy_of=lambda problem: f"remedy of {problem}"
 )
@@ -96,7 +96,6 @@ def offline(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
 
 
-@pytest.mark.long
 @needs_model
 async def test_a_worker_that_is_given_words_alone_makes_their_vectors(worker):
     code = "def load(path: str) -> Config:\n    return parse(open(path).read())  # ---\n"
@@ -110,7 +109,6 @@ async def test_a_worker_that_is_given_words_alone_makes_their_vectors(worker):
     assert words @ vector > 0.999
 
 
-@pytest.mark.long
 @needs_model
 async def test_what_code_is_for_brings_its_vector_nearer_to_a_question(worker):
     code = """store.py class Store
@@ -167,7 +165,6 @@ async def test_a_model_that_wants_prompts_gets_one_for_each_kind_of_text(worker,
     assert asked @ expected[0] > 0.999 > asked @ expected[2]
 
 
-@pytest.mark.long
 @needs_model
 async def test_a_cross_encoder_judges_texts(tiny_models):
     folder = tiny_models["bert"].folder.with_name("judge")
@@ -417,7 +414,6 @@ def service():
             process.kill()
 
 
-@pytest.mark.long
 @needs_model
 async def test_a_process_that_embeds_does_not_import_the_model_libraries(service):
     _, report = service

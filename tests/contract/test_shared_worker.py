@@ -28,7 +28,7 @@ from vector_index_mcp.sharing import frames, host, joining, place, workers
 from vector_index_mcp.sharing.joining import STARTS_HOST, Joining
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals and pipes"),
 ]

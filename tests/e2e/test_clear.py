@@ -17,7 +17,7 @@ from test_on_a_terminal import plain, terminal
 from waiting import eventually
 from writing import write
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 PROJECT = {"load.py": "def parse_config(path):\n    return read_settings(path)\n"}
 
@@ -34,7 +34,6 @@ def command(folder, *arguments, **options):
     return run(*arguments, cwd=folder, variables=environment(folder, **NO_MODEL), **options)
 
 
-@pytest.mark.long
 def test_without_a_terminal_nothing_is_removed_unless_it_is_said(project):
     shown = command(project.parent, "clear", "project")
     assert shown.returncode == 2
@@ -54,7 +53,6 @@ def test_without_a_terminal_nothing_is_removed_unless_it_is_said(project):
     )
 
 
-@pytest.mark.long
 @posix_only
 @pytest.mark.parametrize(("answer", "status"), [(b"y\r", 0), (b"\r", 1), (b"\x04", 1)])
 def test_somebody_at_a_terminal_is_asked(project, answer, status):
@@ -109,7 +107,6 @@ async def test_of_all_that_was_written_for_a_user_nothing_is_left():
         assert (notes / "projects/x/main.md").read_text() == "# mine\n"
 
 
-@pytest.mark.long
 async def test_an_index_in_use_by_a_process_that_is_no_service_is_named():
     with place_of(PROJECT, **NO_MODEL) as place:
         async with session(place.project, place.variables) as server:

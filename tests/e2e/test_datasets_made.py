@@ -14,7 +14,7 @@ from mcp.client.stdio import stdio_client
 from processes import COMMAND, MODEL_SECONDS, NO_MODEL, needs_model, place_of, run
 from writing import write
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 PROJECT = {
     "net/backoff.py": (
@@ -55,7 +55,6 @@ async def paths(place, root, dataset, query):
         return [each["path"] for each in result.structured_content["results"]]
 
 
-@pytest.mark.long
 @needs_model
 async def test_what_one_user_has_indexed_another_one_finds():
     with place_of(PROJECT) as mine, place_of({}) as theirs:
@@ -84,7 +83,6 @@ async def test_what_one_user_has_indexed_another_one_finds():
         assert list(root.iterdir()) == []
 
 
-@pytest.mark.long
 @needs_model
 async def test_a_folder_of_texts_becomes_a_dataset():
     with place_of(GUIDE) as place:
@@ -106,7 +104,6 @@ async def test_a_folder_of_texts_becomes_a_dataset():
         assert json.loads(again.stderr) == {"error": "Dataset 'guide' already exists"}
 
 
-@pytest.mark.long
 @needs_model
 def test_a_search_may_name_several_datasets_or_all():
     with place_of(GUIDE) as place:
@@ -264,7 +261,6 @@ def test_what_is_not_there_is_not_deleted():
 # -- for scripts that called the original's bridge ---------------------------------------------
 
 
-@pytest.mark.long
 @needs_model
 def test_a_script_gets_json_from_the_commands_of_the_bridge():
     with place_of(GUIDE) as place:

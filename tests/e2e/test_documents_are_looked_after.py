@@ -13,6 +13,8 @@ from processes import COMMAND, needs_model, place_of
 from waiting import PATIENCE_SECONDS
 from writing import write
 
+pytestmark = pytest.mark.long
+
 FILES = {
     "docs/readme.md": "# Read me\n\nThe apple is red.\n",
     "docs/picture.md": "\0\1\2",
@@ -33,7 +35,6 @@ def checks(qmd, *, status=0):
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 
 
-@pytest.mark.long
 def test_the_doctor_examines_what_is_indexed_and_names_our_commands(qmd):
     before = checks(qmd)
     assert before["index"]["verdict"] == "warning"
@@ -54,7 +55,6 @@ def test_the_doctor_asks_a_running_service(qmd):
         assert "of the service" in found["first answer"]["words"]
 
 
-@pytest.mark.long
 @needs_model
 def test_a_model_that_a_service_has_loaded_is_not_loaded_by_the_doctor_as_well(qmd):
     with qmd.served():
@@ -65,7 +65,6 @@ def test_a_model_that_a_service_has_loaded_is_not_loaded_by_the_doctor_as_well(q
         assert "the service has loaded it, and it is not loaded here" in told["words"]
 
 
-@pytest.mark.long
 def test_a_collection_that_is_gone_is_told_by_the_doctor_and_by_status(qmd):
     qmd.succeeds("update")
     (qmd.place.project / "notes").rename(qmd.place.folder / "elsewhere")
@@ -91,7 +90,6 @@ def test_status_tells_what_is_skipped_and_why(qmd):
     assert "  Skipped:  1 (1 binary)\n" in qmd.succeeds("status")
 
 
-@pytest.mark.long
 def test_a_disk_that_fills_up_ends_a_command_with_an_error(qmd, small_disk):
     qmd.place.variables["INDEX_PATH"] = str(small_disk / "index")
     filler = shutil.disk_usage(small_disk).free - 700_000  # 50 notes have 900,000 bytes

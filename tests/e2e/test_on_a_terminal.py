@@ -31,6 +31,8 @@ from writing import write
 from vector_index_mcp import cli
 from vector_index_mcp.console.view import NO_SERVICE
 
+pytestmark = pytest.mark.long
+
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")
 
@@ -261,7 +263,6 @@ def test_vim_takes_the_lines_for_places(folder, variables):
 # -- names that would be obeyed ----------------------------------------------------------------
 
 
-@pytest.mark.long
 def test_no_name_reaches_the_terminal_as_it_is(tmp_path):
     variables = environment(tmp_path, **NO_MODEL, VECTOR_INDEX_LOG_LEVEL="DEBUG")
     project = write(tmp_path / "project", {f"{HOSTILE}.py": f"telling = 1  # {HOSTILE}\n"})
@@ -297,7 +298,6 @@ async def test_no_log_reaches_the_terminal_as_it_is(place):
     assert not OBEYED.search(ran.stdout.replace("\t", ""))
 
 
-@pytest.mark.long
 @pytest.mark.anyio
 @pytest.mark.parametrize("columns", [40, 100])
 async def test_a_service_is_watched_on_a_terminal_from_before_its_start_to_its_end(place, columns):
@@ -340,7 +340,6 @@ def watching(place, log):
         process.wait()
 
 
-@pytest.mark.long
 @pytest.mark.anyio
 async def test_without_a_terminal_every_change_is_a_line(place):
     log = place.folder / "watched.txt"
@@ -357,7 +356,6 @@ async def test_without_a_terminal_every_change_is_a_line(place):
     assert not OBEYED.search(log.read_text())
 
 
-@pytest.mark.long
 @pytest.mark.anyio
 async def test_a_service_of_another_version_is_told_of(place):
     hook = with_import_hook(place.folder / "other", ANOTHER_VERSION, place.variables)
@@ -375,7 +373,6 @@ async def test_a_service_of_another_version_is_told_of(place):
 # -- doctor ----------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.anyio
 async def test_a_model_that_the_service_has_loaded_is_not_loaded_again(place):
     place.variables |= FAKE_MODEL
@@ -435,7 +432,6 @@ async def test_the_doctor_asks_a_running_service_and_starts_none(place):
     assert re.search(r"ok +index: 3 chunks of 3 files", found.stdout)
 
 
-@pytest.mark.long
 def test_the_doctor_tells_of_an_index_folder_that_cannot_be_written(tmp_path):
     project = write(tmp_path / "project", PROJECT)
     (project / ".lancedb").mkdir()
@@ -447,7 +443,6 @@ def test_the_doctor_tells_of_an_index_folder_that_cannot_be_written(tmp_path):
     assert "or set VECTOR_INDEX_LANCEDB_URI to a folder of your own" in ran.stdout
 
 
-@pytest.mark.long
 @needs_model
 def test_the_doctor_is_content_with_a_model(folder, variables):
     variables = variables | {"VECTOR_INDEX_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}

@@ -19,6 +19,7 @@ from processes import ANSWER_SECONDS, NO_MODEL, Place, place_of
 from waiting import eventually
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals and modes"),
 ]
@@ -200,7 +201,6 @@ async def test_an_idle_service_waits_for_who_has_a_link(place):
     await eventually(lambda: not place.processes())
 
 
-@pytest.mark.long
 async def test_an_open_page_is_a_client_until_it_is_closed(place):
     place.variables["VECTOR_INDEX_SERVICE_IDLE_MINUTES"] = str(SHORT_MINUTES)
     async with AsyncExitStack() as page:

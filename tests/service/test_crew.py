@@ -29,7 +29,7 @@ from vector_index_mcp.indexing.preparing.file import Task, prepare
 from vector_index_mcp.indexing.preparing.recipe import Recipe
 from vector_index_mcp.indexing.reasons import FAILED, INDEXED, NO_PROCESS, is_given_up, of_giving_up
 
-pytestmark = [pytest.mark.anyio, pytest.mark.own_children]
+pytestmark = [pytest.mark.long, pytest.mark.anyio, pytest.mark.own_children]
 
 RECIPE = Recipe(1_200)
 # Kotlin's scanner looks for ever for what follows the annotation.
@@ -197,7 +197,6 @@ async def test_a_file_whose_syntax_takes_a_child_along_is_cut_by_its_lines(
     assert [(each.document, each.record) for each in unchanged] == [(None, found.record)]
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("with_odd_children")
 @pytest.mark.parametrize("name", ["deadly.py", "endless.py"])
 async def test_a_file_that_takes_its_child_along_is_the_only_one_that_fails(root, crew, name):
@@ -262,7 +261,6 @@ async def test_a_child_that_was_killed_while_it_waited_costs_the_next_file_nothi
     assert by_key(await crew.prepare_promptly(tasks)) == by_key(prepared_here(root, tasks))
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
@@ -287,7 +285,6 @@ async def test_a_text_that_no_parser_survives_is_cut_by_its_lines(
     assert "".join(entry.chunk.text for entry in found.document.entries) == text
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 async def test_a_save_that_takes_long_keeps_no_other_waiting(root, crew):
     tasks = [Task(Folder(root), "a.kt"), *tasks_of(root)[:10]]
@@ -424,7 +421,6 @@ async def test_what_a_parser_prints_does_not_get_between_the_answers(root, crew)
     assert all(each.record.state == "indexed" for each in found)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [
@@ -623,7 +619,6 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere its processor time runs out")
 def test_a_child_ends_with_a_parent_that_is_killed_even_deep_inside_a_parser(tmp_path):
     (tmp_path / "a.kt").write_text(ENDLESS_KOTLIN)
@@ -651,7 +646,6 @@ async def test_a_child_that_crashes_leaves_no_image_of_its_memory(root, crew):
     assert child.rlimit(psutil.RLIMIT_CORE)[0] == 0
 
 
-@pytest.mark.long
 @pytest.mark.timeout(300 + 20 * SAVES)  # each saves a file of every language
 async def test_saves_in_no_language_let_memory_grow(root, crew):
     """Neither ours nor a child's, whatever a grammar leaks."""
@@ -679,7 +673,6 @@ async def test_a_child_that_ended_while_the_service_did_not_run_has_ended(monkey
     assert caplog.messages == []
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="processor time is not limited there")
 def test_processor_time_is_limited_whatever_the_parent_has_ignored(tmp_path):
     (tmp_path / "a.kt").write_text(ENDLESS_KOTLIN)
