@@ -57,10 +57,12 @@ most-tests long: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
 most-tests: $(VENV)/compiled
 	$(PYTEST) -m "not long" --ignore tests/attacks --ignore tests/faults
 
-# Only files that have such tests: to collect all of them takes longer.
+# Only files that have such tests, since to collect all takes longer; those that take minutes first.
+long_in = $$(grep -rlF mark.long --include='*.py' $(1))
+long: TESTERS := $(shell expr $(TESTERS) \* 3 / 2) # they wait even more
 long: $(VENV)/compiled ## the long tests: loads, kills, attacks, full disks, browsers, real models
-	$(PYTEST) -m long tests/attacks tests/faults \
-	    $$(grep -rlF mark.long --include='*.py' tests/contract tests/e2e tests/service tests/unit tests/test_*.py)
+	$(PYTEST) -m long $(call long_in,tests/e2e tests/service) tests/attacks tests/faults \
+	    $(call long_in,tests/contract tests/unit tests/test_*.py)
 
 again: $(VENV)/installed-dev ## what failed in the last run, one test after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
