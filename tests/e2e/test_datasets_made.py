@@ -112,10 +112,11 @@ def test_a_search_may_name_several_datasets_or_all():
             ran(place, "index", str(place.project / folder), "--dataset-id", name)
         (place.folder / "datasets/broken").mkdir()
         (place.folder / "datasets/broken/manifest.json").write_text("{")
-        for ids in ("*", "guide,fruit"):
+        both = {"guide", "fruit"}
+        for ids, named in (("*", both), ("guide,fruit", both), ("guide,", {"guide"})):
             done = ran(place, "search", ids, "bananas for fruit")
             places = [line.rpartition("  ")[2] for line in done.stdout.splitlines()[::2]]
-            assert {each.partition(": ")[0] for each in places} == {"guide", "fruit"}
+            assert {each.partition(": ")[0] for each in places} == named
             assert done.stderr == ""
         done = ran(place, "search", "guide,ghost", "bananas", status=2)
         assert "Dataset 'ghost' not found. Available datasets: fruit, guide" in done.stderr

@@ -152,7 +152,7 @@ def _search(line: argparse.Namespace, settings: "Settings") -> int:
     given = {"dataset": line.dataset_id, "query": " ".join(line.words), "topK": line.k}
     try:
         wanted = asked(given)
-        is_one = len(wanted.ids) == 1
+        is_one = wanted.ids == (line.dataset_id,)
         found = (_found_in_one if is_one else _found_in_several)(line, wanted, settings)
     except (BadDatasetError, Refusal, WrongArguments) as error:
         raise QueryError(str(error)) from error
