@@ -24,6 +24,7 @@ FILES = {
     "data/headers.txt": "Retry-After: 5\n",
     "data/more.txt": "x\n",
     "app/stream.ts": "const items$ = of(items);\nconst others = items\n",
+    "docs/proof.tex": "\\begin{proof}\nTrivial.\n\\end{proof}\n",
     "app/windows.cs": "class Pane : Panel\r\n{\r\n    int depth;\r\n}\r\n",
 }
 
@@ -107,6 +108,7 @@ async def test_pages_of_what_matches_do_not_overlap(client):
     [
         ("pass$", {"app/errors.py", "app/users.py"}),
         (r"save!?$", {"app/account.rb"}),
+        (r"\bget_us", {"app/users.py"}),
         ("Retry-?After", {"data/headers.txt"}),
         ("done. .* one[.]", {"docs/todo.md"}),
     ],
@@ -117,7 +119,8 @@ async def test_what_may_be_one_is_one_if_no_file_has_it_as_text(client, query, f
     assert answer["note"].endswith(counted(len(answer["results"])))
 
 
-@pytest.mark.parametrize("query", ["items$", "forgot?en"])  # the first one also matches
+# The first one also matches.
+@pytest.mark.parametrize("query", ["items$", "forgot?en", r"\begin", r"\begin{proof}"])
 async def test_what_may_be_one_is_text_otherwise(client, query):
     answer = await call(client, "search_index", query=query)
     assert answer["results"]

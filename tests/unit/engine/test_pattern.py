@@ -106,6 +106,7 @@ def test_anything_else_is_text(text):
         ("[x_]{3}", ""),
         ("^#include", "#include"),
         ("x[i]*y", "x y"),
+        (r"\bopen", "open"),
     ],
 )
 def test_what_may_be_one_is_told_from_what_can_be_nothing_else(text, plain):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 _SIGNS = re.compile(
     r"\\[swdSWD][+*?{]"  # `\s+`; `src\server` is a path
-    r"|(?:^|(?<=[\s(|]))\\b\w|[\w?*+)\]]\\b(?=$|[\s)|])"
+    r"|[\w?*+)\]]\\b(?=$|[\s)|])"
     r"|\\[.()\[\]{}+*?|^$]"
     r"|\\[swdSWD](?:$|[|)])"
     r"|(?<![*\s])\.[*+]"  # `*.*` is a glob
@@ -27,7 +27,8 @@ _SIGNS = re.compile(
     r"|^\^[^\W\d]"  # `^1.2.3` is a release
 )
 _MAY_BE = re.compile(
-    r"\S\$(?:$|[|)])"  # `Error$`; `user$` is a name in RxJS
+    r"(?:^|(?<=[\s(|]))\\b\w"  # `\bopen`; `\begin` is a command of LaTeX
+    r"|\S\$(?:$|[|)])"  # `Error$`; `user$` is a name in RxJS
     r"|[\w-]\?(?:[\w-]|://)"  # `utf-?8`, `https?://`
     r"|^\w{2,99}s\?$"  # `cookies?`; `valid?` is a name in Ruby, and "auth?" a question
     r"|\s\.[*+]"  # `if not .*:$`
