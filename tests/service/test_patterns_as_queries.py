@@ -132,7 +132,7 @@ async def test_what_is_said_to_be_one_is_one_and_nothing_else(client):
     answer = await asked(query="555.1234")
     assert [hit["file_path"] for hit in answer["results"]] == ["data/phones.txt"]
     assert answer["note"] == counted(1)
-    for query in ("SELF._client", "handle_got"):  # case counts, and words do not
+    for query in ("SELF._client", "handle_got", "pass "):  # case and blanks count, words do not
         answer = await asked(query=query)
         assert answer["results"] == []
         assert answer["note"] == "No chunk matches the query as a regular expression."

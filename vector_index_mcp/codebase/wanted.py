@@ -39,12 +39,14 @@ def _checked_query(query: str, *, is_regex: bool) -> Query:
     Raises:
         QueryError: If it is empty or too long, or has no word to look for.
     """
-    text = encodable(query).strip()  # a terminal may pass invalid UTF-8
+    typed = encodable(query)  # a terminal may pass invalid UTF-8
+    text = typed.strip()
     if not text:
         raise QueryError("the query is empty; say in words or identifiers what to look for")
-    _check_length("query", text, LONGEST_REGEX_CHARS if is_regex else LONGEST_QUERY_CHARS)
-    if is_regex:
-        return Query(text, is_regex=True)
+    if is_regex:  # a blank at its end counts
+        _check_length("query", typed, LONGEST_REGEX_CHARS)
+        return Query(typed, is_regex=True)
+    _check_length("query", text, LONGEST_QUERY_CHARS)
     if not has_words(text):
         raise QueryError(
             "the query has no word that could be looked for, only punctuation or strings of more "
