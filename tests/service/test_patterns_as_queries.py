@@ -143,6 +143,7 @@ async def test_what_is_said_to_be_one_is_one_and_nothing_else(client):
     ("query", "said"),
     [
         (r"(?<=def )handle_\w+", "the query is not a regular expression of Rust's syntax"),
+        (r"\w{300}", "or it is too large"),
         ("(", "the query is not a regular expression of Rust's syntax"),
         ("a" * 1_001, "query has 1,001 characters; 1,000 is the most"),
     ],

@@ -19,7 +19,7 @@ _FLAGS = ("(?mR)", "(?mRi)")
 _NO_MATCH = "No chunk matches the query as a regular expression"
 _INVALID = (
     "The query is not a regular expression of Rust's syntax, which has no look-around and no "
-    "backreferences"
+    "backreferences, or it is too large"
 )
 _BY_WORDS = "; its words were searched."
 _MOST_PLACED = 500  # chunks that match and have none of the words
