@@ -289,6 +289,9 @@ async def test_code_like_a_sample_is_found_in_the_other_projects(reader, kept):
     paths = [hit["file_path"] for hit in await found(reader, "", similar_to=sample)]
     assert paths[0].endswith("site/page/cart.ts")
     assert not any(path.endswith("shop/src/cart.py") for path in paths)
+    about = "price " * 160  # nearly as long as an expression may be
+    narrowed = await found(reader, about, similar_to=sample)
+    assert await found(reader, about, similar_to=sample, regex=True) == narrowed
     said = await failing_call(reader, "search_index", query="", similar_to="/etc/hosts:1")
     assert "similar_to names no indexed line of a project here" in said
 

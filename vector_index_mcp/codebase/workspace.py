@@ -224,7 +224,7 @@ class Workspace:
             else:
                 about = values["query"]
                 query = f"{about}\n{answer['text']}"[:LONGEST_QUERY_CHARS]
-                values.update(similar_to=None, query=query)
+                values.update(similar_to=None, query=query, regex=False)
                 if like := answer.get("like"):
                     values["like"] = like | {"about": about}
         lines = _Lines(f"{self.projects[name].as_posix()}/{answer['path']}", *answer["lines"])
