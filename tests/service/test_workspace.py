@@ -238,6 +238,17 @@ async def test_of_an_expression_what_matches_in_one_project_is_shown_alone(reade
     assert "No chunk matches" in nothing["note"]
 
 
+async def test_what_one_project_has_as_text_is_an_expression_in_none(client, services):
+    write(root_of(services, "site"), {"page/stream.ts": "const price$ = of(1);\n"})
+    write(root_of(services, "shop"), {"src/words.txt": "the last price\n"})
+    await call(client, "trigger_index")
+    for name in ("site", "shop"):
+        await converged(services.codebases[name])
+    hits = await found(client, "price$")
+    assert hits[0]["file_path"].endswith("site/page/stream.ts")
+    assert not any(hit["file_path"].endswith("words.txt") for hit in hits)
+
+
 async def test_a_mistyped_name_shows_what_it_finds_in_the_project_that_has_the_name(reader):
     answer = await call(reader, "search_index", query="RetryBakoff")
     note = "No searched file contains `RetryBakoff`; these are results for `RetryBackoff`."

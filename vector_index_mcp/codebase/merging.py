@@ -12,6 +12,7 @@ def merge(
     results: Mapping[str, SearchResult],
     notes: Sequence[str],
     is_sample: Callable[[str, int, int], bool] | None = None,
+    query: str = "",
 ) -> SearchResult:
     """Merge the hits of all projects, best first, without duplicates and the sample itself.
 
@@ -20,13 +21,15 @@ def merge(
         results: What each project has answered, the first project first.
         notes: What else limits the answer, in sentences.
         is_sample: Whether lines of a path, from the first to the last, are the sample's.
+        query: What was asked for, as it was typed.
     """
     places: dict[tuple[str, int, int], SearchHit] = {}
     searched = [result for result in results.values() if not result.why_none]
     absent = _in_all([result.absent for result in searched])
     respelled = _only({result.respelled for result in results.values()}) if absent else ""
     is_found = any(result.results and not _is_nearest(result) for result in results.values())
-    is_pattern = any(result.is_pattern and result.results for result in results.values())
+    is_text = any(_has_text(result, query) for result in results.values())
+    is_pattern = not is_text and any(r.is_pattern and r.results for r in results.values())
     # If one project has the word, the file, the name that was meant or what an expression matches,
     # the hits of the others are only the nearest ones: they are left out.
     for name, result in results.items():
@@ -63,6 +66,12 @@ def merge(
 def _is_nearest(result: SearchResult) -> bool:
     """Whether a project has not what was asked for by its name, but only what is near it."""
     return bool(result.absent or result.no_file)
+
+
+def _has_text(result: SearchResult, query: str) -> bool:
+    """Whether a project took for text what may be an expression, since a file contains it."""
+    found = (hit.extracted_text_chunk for hit in result.results)
+    return bool(query) and not result.is_pattern and any(query in text for text in found)
 
 
 def _by_names(notes: Mapping[str, str]) -> list[str]:

@@ -92,7 +92,7 @@ class Workspace:
                 raise QueryError(refused[0])
             raise BackgroundError("; ".join(_in_words(failures)))
         is_sample = sample.overlap if sample is not None else None
-        merged = merge(self.projects, results, _in_words(failures), is_sample)
+        merged = merge(self.projects, results, _in_words(failures), is_sample, asked.query.strip())
         shown = merged.results[asked.offset : asked.offset + asked.top_k]
         return rendering.fitted(merged.model_copy(update={"results": shown}), asked.max_tokens)
 
