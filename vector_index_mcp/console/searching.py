@@ -234,10 +234,12 @@ def _add_limits(search: argparse.ArgumentParser) -> None:
 
 def with_late_words(parsed: argparse.Namespace, extra: list[str]) -> list[str]:
     """Add words that stand behind an option, where argparse takes none; return what is no word."""
-    if any(word.startswith("-") for word in extra):
+    at = extra.index("--") if "--" in extra else len(extra)
+    if any(word.startswith("-") for word in extra[:at]):
         return extra
+    words = [*extra[:at], *extra[at + 1 :]]
     try:
-        parsed.words = [*parsed.words, *map(_text(LONGEST_QUERY_CHARS), extra)]
+        parsed.words = [*parsed.words, *map(_text(LONGEST_QUERY_CHARS), words)]
     except argparse.ArgumentTypeError as error:
         parsed.grammar.error(f"argument QUERY: {error}")
     return []

@@ -111,6 +111,7 @@ def test_what_is_no_text_is_asked_as_far_as_it_is_one():
         (["retry", "--project", "src", "--top-k", "3"], "src", "retry"),
         (["--top-k", "3", "src", "retry"], "src", "retry"),
         (["src", "--explain", "retry"], "src", "retry"),
+        (["src", "-E", "--", "--retry"], "src", "--retry"),
         (["src", "--top-k", "3", "retry", "--explain"], "src", "retry"),
     ],
 )
