@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TypeAlias
 
@@ -16,7 +17,6 @@ from vector_index_mcp.codebase.hits import Mode, Reasons, SearchHit, SearchResul
 from vector_index_mcp.codebase.lines import best_line
 from vector_index_mcp.codebase.places import Place
 from vector_index_mcp.codebase.text import miss, nothing_found
-from vector_index_mcp.engine.ranking.pattern import Pattern
 from vector_index_mcp.engine.ranking.query import Query
 from vector_index_mcp.errors import counted
 from vector_index_mcp.foreign import visible
@@ -131,7 +131,8 @@ def count_without_lines(result: SearchResult, query: Query) -> int:
         return 0
     texts = [_grepped(hit) for hit in result.results]
     left = ["\n".join(lines) for lines in texts if not query.pattern.matching(lines)]
-    return len(Pattern(f"(?m){query.pattern.regex}", "").matching(left)) if left else 0
+    whole = replace(query.pattern, regex=f"(?m){query.pattern.regex}")
+    return len(whole.matching(left)) if left else 0
 
 
 def notes(result: SearchResult) -> list[str]:

@@ -153,7 +153,7 @@ def _add_writing(add: _Add) -> None:
         "back to an earlier state; also a deleted one. This makes one commit and touches no other\n"
         "project; another restore undoes it.",
     )  # fmt: skip
-    restore.add_argument("--to", metavar="WHEN", default="", help=_TO)
+    restore.add_argument("--to", metavar="WHEN", help=_TO)
     _add_yes(restore)
     add(
         "export", "PROJECT FOLDER", 2, 2,

@@ -48,7 +48,7 @@ def _restore(line: argparse.Namespace, desk: Desk, store: Store) -> int:
     if not overview.has_notes(store.disk):
         raise UnknownError(f"{overview.NOTHING} ({desk.home}); there is nothing to restore")
     head = history.head_of(store)
-    if line.to:
+    if line.to is not None:
         commit = history.past_commit(store, head, project, line.to)
     else:
         commit = restoring.before_deletion(store, head, project, piece)
