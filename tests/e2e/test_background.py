@@ -43,6 +43,7 @@ from vector_index_mcp import __version__
 from vector_index_mcp.background import greeting
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals and modes"),
 ]
@@ -144,7 +145,6 @@ async def test_a_server_has_not_loaded_what_no_session_uses(served):
         assert "/torch/" not in libraries(client.process.pid)
 
 
-@pytest.mark.long
 async def test_eight_clients_at_once_share_a_service_a_worker_and_a_writer():
     with place_of(PROJECT, **NO_FORKS) as place:
         answers, writers = [], []
@@ -213,7 +213,6 @@ async def test_a_client_that_leaves_does_not_stop_the_first_indexing(place):
         assert place.service() == service
 
 
-@pytest.mark.long
 async def test_a_first_index_has_a_head_start_and_a_second_needs_none(place):
     place.variables |= NO_FORKS  # a fork would have no need of it
     for start in (1, 2):
@@ -321,7 +320,6 @@ async def test_stop_ends_a_service_and_says_when_there_is_none(place):
     assert (ran.returncode, ran.stdout) == (0, "no background service is running\n")
 
 
-@pytest.mark.long
 async def test_a_service_that_does_not_answer_is_listed_and_can_be_ended(place):
     assert (await place.run(place.project)).returncode == 0
     service = place.service()
@@ -339,7 +337,6 @@ async def test_a_service_that_does_not_answer_is_listed_and_can_be_ended(place):
     assert (await place.run(place.project)).returncode == 0  # another one is started as ever
 
 
-@pytest.mark.long
 async def test_who_searches_without_a_service_hears_that_it_does_not_answer(place):
     indexed = await place.run("index", place.project)
     assert indexed.returncode == 0
@@ -564,7 +561,6 @@ async def test_a_search_starts_a_service_that_answers_the_next(place):
     assert place.service().pid == before
 
 
-@pytest.mark.long
 async def test_where_no_service_can_be_started_a_search_answers_by_itself(place):
     variables = with_import_hook(place.folder / "hook", NO_HOST, place.variables)
     ran = await place.run("search", place.project, "parse_config", **variables)
@@ -573,7 +569,6 @@ async def test_where_no_service_can_be_started_a_search_answers_by_itself(place)
     assert "; searching without one" in ran.stderr
 
 
-@pytest.mark.long
 async def test_a_server_in_the_foreground_starts_no_service(place):
     arguments = foreground(place.project)
     async with wired(*arguments, cwd=place.folder, variables=place.variables) as server:
@@ -667,7 +662,6 @@ async def test_sigterm_ends_the_service_and_its_worker(embedding, is_connected):
 # -- kills -----------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 async def test_a_killed_service_leaves_nobody_and_is_replaced_for_the_next_client(embedding):
     async with embedding.relayed() as client:
         await client.initialize()
@@ -734,7 +728,6 @@ async def test_a_service_of_another_version_is_replaced(place):
             assert place.service() != service
 
 
-@pytest.mark.long
 async def test_a_service_lives_though_nobody_is_left_to_hear_that_it_does(place):
     command = [*COMMAND, "host", str(place.project)]
     reading, writing = os.pipe()

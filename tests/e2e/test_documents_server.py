@@ -23,7 +23,7 @@ from waiting import PATIENCE_SECONDS
 from vector_index_mcp.background import contact
 from vector_index_mcp.background.endpoint import all_endpoints
 
-pytestmark = [pytest.mark.anyio, posix_only]
+pytestmark = [pytest.mark.long, pytest.mark.anyio, posix_only]
 
 # As the command line calls it.
 _CODE = """
@@ -126,7 +126,6 @@ async def is_closed(port):
     return False
 
 
-@pytest.mark.long
 async def test_a_script_uses_it_over_http(server, tmp_path):
     with server.started("--transport", "http") as (process, port):
         async with client_at(port) as client:
@@ -171,7 +170,6 @@ async def test_who_starts_it_without_a_client_is_told_how_to_keep_it(server):
         assert await is_closed(port)
 
 
-@pytest.mark.long
 async def test_after_a_stop_the_next_call_opens_the_same_port_again(server, tmp_path, monkeypatch):
     command, *arguments = server.command("--port", "0")
     parameters = StdioServerParameters(command=command, args=arguments, env=server.variables)
@@ -188,7 +186,6 @@ async def test_after_a_stop_the_next_call_opens_the_same_port_again(server, tmp_
     assert await is_closed(port)
 
 
-@pytest.mark.long
 async def test_after_a_stop_calls_are_answered_though_nobody_reads_errors(server, monkeypatch):
     with server.started("--port", "0") as (process, port):
         process.stderr.close()
@@ -204,7 +201,6 @@ async def test_after_a_stop_calls_are_answered_though_nobody_reads_errors(server
     assert await is_closed(port)
 
 
-@pytest.mark.long
 async def test_a_port_closes_however_its_front_end_ends(server):
     with server.started("--transport", "http") as (first, port):
         first.send_signal(signal.SIGINT)
@@ -224,7 +220,6 @@ async def test_a_port_closes_however_its_front_end_ends(server):
         assert await is_closed(port)
 
 
-@pytest.mark.long
 async def test_two_front_ends_share_a_port(server):
     alone = ("--transport", "http")
     with (
@@ -242,7 +237,6 @@ async def test_two_front_ends_share_a_port(server):
         assert f"port {port} of 127.0.0.1 is taken by another program" in words
 
 
-@pytest.mark.long
 async def test_others_are_let_in_with_the_token_only(server):
     assert "set VECTOR_INDEX_HTTP_TOKEN" in server.refused("--host", "0.0.0.0")
     assert not _has_started(server)

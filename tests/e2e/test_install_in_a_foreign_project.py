@@ -14,7 +14,7 @@ from installing import User
 from processes import posix_only
 from writing import write
 
-pytestmark = posix_only
+pytestmark = [pytest.mark.long, posix_only]
 
 CONFIG = '{"mcpServers": {}}\n'
 OUTSIDE = {"bashrc.md": "alias ls=rm\n", "other/mcp.json": CONFIG, "mcp.json": CONFIG}

@@ -8,7 +8,7 @@ import pytest
 from processes import place_of, wired
 from stores import git, log
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 P = {"project_id": "My Project"}
 MAIN = "projects/my-project/main.md"
@@ -86,7 +86,6 @@ async def test_there_are_no_prompts_and_completions(says_hello):
         assert (await called(wire, "list_todos", **P)) == {"todos": []}
 
 
-@pytest.mark.long
 async def test_ten_megabytes_are_kept_to_the_letter(monkeypatch):
     monkeypatch.setattr(processes, "MAX_LINE_BYTES", 4 * MOST_BYTES)
     unit = 'a"\\\n\t\x01\r\nü\u2028 ~~~'

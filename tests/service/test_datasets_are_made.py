@@ -24,7 +24,7 @@ from vector_index_mcp.indexing.role import Role
 from vector_index_mcp.serving.loading import index_of_texts
 from vector_index_mcp.settings import Settings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 SHIPS, TREES = "# Ships\n\nA ship sails on the sea.\n", "# Trees\n\nA tree has leaves.\n"
 
@@ -91,7 +91,6 @@ async def test_what_could_not_be_taken_is_counted(root, source, tmp_path, embedd
     assert making.facts_about(made)["skipped"] == {"binary": 1}
 
 
-@pytest.mark.long
 async def test_an_empty_text_beside_others_is_left_out(root, source, tmp_path, embedder):
     texts_in(source, empty="\n")
     async with serving(root, tmp_path, embedder) as service:
@@ -107,7 +106,6 @@ async def test_an_empty_text_beside_others_is_left_out(root, source, tmp_path, e
         assert sorted(await found(service, "roads")) == ["cars.md", "ships.md"]
 
 
-@pytest.mark.long
 async def test_a_disk_that_fills_up_leaves_no_dataset_of_some_of_the_texts(
     root, source, tmp_path, embedder, small_disk
 ):
@@ -566,7 +564,6 @@ async def test_a_dataset_that_is_kept_elsewhere_is_only_taken_off_the_shelf(root
 # -- asked by many -------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 async def test_ten_ask_while_the_dataset_is_replaced_again_and_again(root, tmp_path, embedder):
     """No error, and each answer is of one of the versions, whole."""
     versions = [

@@ -41,7 +41,7 @@ from vector_index_mcp.datasets.table import _UNUSED_SECONDS
 from vector_index_mcp.datasets.tools import _list
 from vector_index_mcp.errors import StoreError
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.long, pytest.mark.anyio]
 
 NO_NAME = "the dataset's manifest names a model by what is no name of a model on the hub"
 STILL_LOADING = "1 dataset is still being loaded; ask again soon"
@@ -942,7 +942,6 @@ async def three(root, monkeypatch):
         yield service
 
 
-@pytest.mark.long
 async def test_a_dataset_that_fails_is_not_counted_as_too_slow(three):
     found = await three.search(query("disk", "*"))
     assert {result.dataset for result in found.results} == {"sample"}
@@ -951,7 +950,6 @@ async def test_a_dataset_that_fails_is_not_counted_as_too_slow(three):
     ]  # fmt: skip
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("named", "code"), [("broken", Code.PYTHON_BRIDGE_ERROR), ("slow", Code.SEARCH_TIMEOUT)]
 )
