@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PROGRAM := $(abspath $(BIN)/vector-index-mcp)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test quick-tests most-tests long again soak rules lint screenshot quality learn question-map learn-chunks likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
+.PHONY: help demo check test everything quick-tests most-tests all-tests again soak rules lint screenshot quality learn question-map learn-chunks likelihood answers latency questions background speed remote scale load limits documents documents-speed documents-peer notes datasets remote-vectors bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -48,21 +48,21 @@ check: $(VENV)/installed-dev ## lint, types, unit and contract tests, for every 
 test: $(VENV)/installed-dev ## lint, types and every test but the long ones
 	@$(MAKE) --no-print-directory --jobs 2 rules most-tests
 
+everything: $(VENV)/installed-dev ## that and the long tests: loads, kills, attacks, full disks, browsers, real models
+	@$(MAKE) --no-print-directory --jobs 2 rules all-tests
+
 quick-tests: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,1000000)
 quick-tests: TESTERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) # they seldom wait
 quick-tests: $(VENV)/compiled
 	EXAMPLES=0.1 $(PYTEST) -m "not slow and not long" tests/unit tests/contract tests/test_*.py
 
-most-tests long: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
+most-tests all-tests: export PYTEST_DEBUG_TEMPROOT := $(call in_memory,8000000)
 most-tests: $(VENV)/compiled
 	$(PYTEST) -m "not long" --ignore tests/attacks --ignore tests/faults
 
-# Only files that have such tests, since to collect all takes longer; those that take minutes first.
-long_in = $$(grep -rlF mark.long --include='*.py' $(1))
-long: TESTERS := $(shell expr $(TESTERS) \* 3 / 2) # they wait even more
-long: $(VENV)/compiled ## the long tests: loads, kills, attacks, full disks, browsers, real models
-	$(PYTEST) -m long $(call long_in,tests/e2e tests/service) tests/attacks tests/faults \
-	    $(call long_in,tests/contract tests/unit tests/test_*.py)
+# In one run: by themselves, the long tests take nearly as long as all, since most of them wait.
+all-tests: $(VENV)/compiled
+	$(PYTEST)
 
 again: $(VENV)/installed-dev ## what failed in the last run, one test after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
