@@ -18,10 +18,9 @@ _NAME = "pattern"  # in explanations
 _FLAGS = ("(?mR)", "(?mRi)")
 _NO_MATCH = "No chunk matches the query as a regular expression"
 _INVALID = (
-    "The query is not a regular expression of Rust's syntax, which has no look-around and no "
+    "the query is not a regular expression of Rust's syntax, which has no look-around and no "
     "backreferences, or it is too large"
 )
-_BY_WORDS = "; its words were searched."
 _MOST_PLACED = 500  # chunks that match and have none of the words
 
 
@@ -58,17 +57,23 @@ async def matched(
     except StoreError as error:
         await store.contents.count(filters)  # fails as well if it is not the expression
         if pattern.is_wanted:
-            raise QueryError(f"{_INVALID[0].lower()}{_INVALID[1:]}") from error
-        return [], f"{_INVALID}{_BY_WORDS}" if pattern.is_sure else ""
-    if not count and pattern.is_wanted:
-        return [], f"{_NO_MATCH}."
+            raise QueryError(_INVALID) from error
+        return [], _instead(pattern, _INVALID)
     if not count:
-        return [], f"{_NO_MATCH}{_BY_WORDS}" if pattern.is_sure else ""
+        return [], _instead(pattern, _NO_MATCH)
     found = await _best(pattern, limit, store, within)
     verb = "matches" if count == 1 else "match"
     ignored = ", if case is ignored" if within.text.startswith(_FLAGS[-1]) else ""
     remark = f"{counted(count, 'chunk')} {verb} the query as a regular expression{ignored}."
     return led(found, (), limit, name=_NAME, likely=_LIKELY), remark
+
+
+def _instead(pattern: Pattern, why: str) -> str:
+    """Return a sentence that says why nothing matches; empty if the query may be text."""
+    if not pattern.is_sure:
+        return ""
+    searched = "" if pattern.is_wanted else "; its words were searched"
+    return f"{why[0].upper()}{why[1:]}{searched}."
 
 
 async def _is_text(regex: str, store: Store, filters: Filters) -> bool:

@@ -140,7 +140,7 @@ def _of_model(model: "ModelStatus") -> Iterator[str]:
         has = f"; the index has vectors of {model.name}" if model.name else ""
         yield f"model: unavailable{has}"
     else:
-        yield f"model: {model.name or 'none used yet'}, {state_of_model(model)}"
+        yield named(model)
     if model.server:
         yield f"embedding: {model.server}"
     if model.team_vectors:
@@ -149,9 +149,10 @@ def _of_model(model: "ModelStatus") -> Iterator[str]:
         yield f"model problem: {model.reason}"
 
 
-def state_of_model(model: "ModelStatus") -> str:
-    """The model's state, in words for people."""
-    return "off until it is needed" if model.state == "off" else model.state
+def named(model: "ModelStatus") -> str:
+    """The model's name and state, in a line."""
+    state = "off until it is needed" if model.state == "off" else model.state
+    return f"model: {model.name or 'none used yet'}, {state}"
 
 
 def of_projects(statuses: "Mapping[str, IndexStatus | Exception]") -> str:

@@ -119,7 +119,7 @@ def of_index(
     if not status.indexed_file_count and not status.error_message:
         write(_NOTHING)
     model = status.model
-    write(f"model: {model.name or 'none used yet'}, {text.state_of_model(model)}")
+    write(text.named(model))
     if model.reason:
         write(f"model problem: {model.reason}")
     if status.index_problem:
