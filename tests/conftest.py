@@ -18,8 +18,6 @@ from templates import CALM_THREADS
 
 from vector_index_mcp.processes import children
 
-LONG_FOLDERS = {"attacks", "faults"}
-
 # A busy machine is slow, not wrong.
 settings.register_profile(
     "unhurried",
@@ -45,12 +43,8 @@ def pytest_runtestloop():
     gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
-    """Mark whole folders; what takes a minute on any machine goes first, to end before the rest."""
-    for item in items:
-        if item.path.parent.name in LONG_FOLDERS:
-            item.add_marker("long")
+    """What takes a minute on any machine goes first, so that nobody waits for it at the end."""
     items.sort(key=lambda item: item.path.name != "test_load.py")
 
 
